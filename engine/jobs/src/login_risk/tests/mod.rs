@@ -1,0 +1,4 @@
+//! Parsers on single lines; the job on small logs and on the real table.
+
+mod parse;
+mod job;

@@ -1,0 +1,25 @@
+//! The words and the pure rules that Stateward's engine, server and web UI share.
+//!
+//! Nothing here reads a clock, touches a file or a network, or depends on a platform: the crate
+//! builds for `wasm32-unknown-unknown` too. Modules are listed in the order in which data meets
+//! them: who a state is, when an entry is dead, how figures are bucketed and named, what travels
+//! from engine to server, when a breaker moves, and what the server answers.
+
+mod identity;
+mod ttl;
+mod histogram;
+pub mod metric;
+pub mod breaker;
+pub mod wire;
+pub mod alert;
+mod verdict;
+pub mod view;
+mod problem;
+
+pub use histogram::{HISTOGRAM_BUCKETS, Histogram, bucket_lower_bound, bucket_of};
+pub use identity::{
+    DEFAULT_KEY_GROUPS, NAME_LEN_MAX, Name, NameError, StateIdentity, key_group, key_hash,
+};
+pub use problem::{Problem, ProblemKind};
+pub use ttl::{ClockKind, UpdateType, Visibility, expired, write_off_limit};
+pub use verdict::{Evidence, Verdict, VerdictKind, judge};

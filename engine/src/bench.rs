@@ -1,0 +1,176 @@
+//! Hooks for the project's own benches: not part of the public API, may change at any time.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use stateward_model::{key_group, key_hash};
+
+use crate::changelog::{Entry, SegmentedLog};
+use crate::error::Error;
+use crate::job::encode_entry;
+use crate::state::{Backend, Gate, Lookup, Moment, RowAddress, StateConfig, StateKind};
+use crate::state::{StateOptions, Table};
+use crate::store::{Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, WriteCache};
+use crate::telemetry::{Counters, Off, Recorder, Site};
+
+/// Memory of a benched state, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Write cache.
+    pub write_cache: usize,
+    /// Block cache.
+    pub block_cache: usize,
+    /// One memtable; RocksDB may hold two.
+    pub memtable: usize,
+}
+
+/// The value that is read, changed and written: about 100 bytes encoded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchValue {
+    /// Counts the writes.
+    pub count: u64,
+    /// A sum.
+    pub sum: f64,
+    /// The rest.
+    pub text: String,
+}
+
+impl BenchValue {
+    /// A value of about 100 bytes.
+    pub fn new() -> Self {
+        Self { count: 1_000_000, sum: 1.0, text: "x".repeat(88) }
+    }
+}
+
+impl Default for BenchValue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One typed value state on RocksDB with changelog, driven by hand.
+pub trait StateBench {
+    /// Reads the value of a key, changes it and writes it back.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    fn read_modify_write(&mut self, key: u64) -> Result<(), Error>;
+    /// Ends and commits an epoch: appends its changes, syncs, and lets them be evicted.
+    ///
+    /// # Errors
+    /// As above.
+    fn commit(&mut self) -> Result<(), Error>;
+    /// Writes everything back and flushes.
+    ///
+    /// # Errors
+    /// As above.
+    fn finish(&mut self) -> Result<(), Error>;
+}
+
+/// Opens a state to bench, `instrumented` or with telemetry compiled out.
+///
+/// # Errors
+/// Where the folder cannot be used.
+pub fn open_state(
+    dir: &Path,
+    memory: Memory,
+    instrumented: bool,
+) -> Result<Box<dyn StateBench>, Error> {
+    if instrumented {
+        Ok(Box::new(Driven::<Counters>::open(dir, memory)?))
+    } else {
+        Ok(Box::new(Driven::<Off>::open(dir, memory)?))
+    }
+}
+
+struct Driven<R: Recorder> {
+    table: Table<R>,
+    log: SegmentedLog,
+    db: std::sync::Arc<ShardDb>,
+    dir: std::path::PathBuf,
+    moment: Moment,
+    row_key: Vec<u8>,
+}
+
+impl<R: Recorder> Driven<R> {
+    #[track_caller]
+    fn open(dir: &Path, memory: Memory) -> Result<Self, Error> {
+        let rocks = RocksOptions::new(memory.block_cache, memory.memtable);
+        let cut_off = SharedCutOff::default();
+        let families = [("state".to_owned(), Some(cut_off.clone()))];
+        let db = ShardDb::open(&dir.join("db"), &rocks, &families)?;
+        let store = RocksStore::new(db.clone(), "state".into());
+        let overflow = Overflow::new(dir.join("overflow"), rocks)?;
+        let cache = WriteCache::new(Box::new(store), overflow, memory.write_cache, false);
+        let config = StateConfig {
+            id: 0,
+            operator: "bench".into(),
+            kind: StateKind::Value,
+            options: StateOptions {
+                name: "state".into(),
+                ttl: Some(crate::Ttl::new(std::time::Duration::from_hours(1))),
+                backend: Backend::Rocks,
+                clock: crate::ClockKind::EventTime,
+                breaker: crate::Policy::default(),
+                site: std::panic::Location::caller(),
+            },
+            schema: String::new(),
+            schema_id: 0,
+        };
+        Ok(Self {
+            table: Table::new(config, cache, cut_off, Gate::default()),
+            log: SegmentedLog::start(&dir.join("changelog"), 1)?,
+            db,
+            dir: dir.to_path_buf(),
+            moment: Moment { epoch: 1, watermark: Some(0), ..Moment::default() },
+            row_key: Vec::new(),
+        })
+    }
+}
+
+impl<R: Recorder> StateBench for Driven<R> {
+    fn read_modify_write(&mut self, key: u64) -> Result<(), Error> {
+        // as the engine does once per event: hash, group, row key
+        let key = key.to_be_bytes();
+        let hash = key_hash(&key);
+        self.row_key.clear();
+        self.row_key.extend_from_slice(&key_group(hash, 128).to_be_bytes());
+        self.row_key.extend_from_slice(&key);
+        self.moment.event += 1;
+        self.moment.event_ts = (self.moment.event / 1_000) as i64;
+        let at = RowAddress { hash, key: &self.row_key };
+        let site = Site { at: std::panic::Location::caller(), name: None };
+        let read = self.table.read::<BenchValue>(at, &self.moment, site)?;
+        let mut value = match read {
+            Lookup::Live(value) => value,
+            _ => BenchValue::new(),
+        };
+        value.count += 1;
+        value.sum += 0.5;
+        self.table.write(at, &value, &self.moment, site)?;
+        if self.moment.event.is_multiple_of(256) {
+            let (log, epoch) = (&mut self.log, self.moment.epoch);
+            self.table.after_batch(|rows| {
+                log.append(&encode_entry(&Entry::Rows { epoch, state: 0, rows })?)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        let (log, epoch) = (&mut self.log, self.moment.epoch);
+        self.table
+            .barrier(|rows| log.append(&encode_entry(&Entry::Rows { epoch, state: 0, rows })?))?;
+        self.log.flush()?;
+        let (path, file) = self.log.file();
+        file.sync_data().map_err(Error::io("sync", &path))?;
+        self.moment.epoch += 1;
+        self.table.committed(epoch)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.commit()?;
+        self.table.write_back()?;
+        self.db.checkpoint(&self.dir.join("checkpoint"), &["state".to_owned()])
+    }
+}

@@ -1,0 +1,97 @@
+//! The engine's one public error.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong in a job; the text says what was got, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A job, operator, state, source or sink has a bad or repeated name, or settings that
+    /// contradict one another. Fix the code that builds the job.
+    #[error("job declaration: {0}")]
+    Declaration(String),
+    /// A value could not be encoded or decoded.
+    #[error("{place}: {detail}")]
+    Codec {
+        /// Which state, record or file.
+        place: String,
+        /// What was expected and what was got.
+        detail: String,
+    },
+    /// A file could not be read or written.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file's bytes contradict their checksum or format.
+    #[error("{} is damaged at byte {offset}: {detail}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What was found, and the way out.
+        detail: String,
+    },
+    /// The data folder cannot be used: in use, another version, another topology.
+    #[error("data folder {}: {detail}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why, and the way out.
+        detail: String,
+    },
+    /// RocksDB refused.
+    #[error("state store {}: {detail}", path.display())]
+    Store {
+        /// The store's folder.
+        path: PathBuf,
+        /// What RocksDB said.
+        detail: String,
+    },
+    /// Input that cannot be read at all (a single bad row is a dead letter instead).
+    #[error("input {place}: {detail}")]
+    Input {
+        /// File and position.
+        place: String,
+        /// What is wrong, and the way out.
+        detail: String,
+    },
+    /// User code of an operator failed.
+    #[error("operator {operator}: {source}")]
+    Operator {
+        /// Its uid.
+        operator: String,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A write breaker refused a write: return it, the engine diverts the event whole and nothing
+    /// of it remains. Swallowing it changes nothing.
+    #[error("the write breaker of state {state} diverts this event")]
+    Diverted {
+        /// The state.
+        state: String,
+    },
+    /// A shard ended without saying why; a bug.
+    #[error("shard {0} ended unexpectedly; please report this with the job's log")]
+    ShardLost(usize),
+}
+
+impl Error {
+    /// Wraps an I/O error with the file it concerns.
+    pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// Wraps an error of user code; the engine fills the operator in.
+    pub fn user(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Operator { operator: String::new(), source: source.into() }
+    }
+}

@@ -1,0 +1,189 @@
+//! What the threads of a job share: a few atomics, read once per turn of a shard's loop.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+
+use stateward_model::wire::JobEvent;
+
+use crate::clock::Clock;
+use crate::error::Error;
+
+/// Events kept until the agent fetches them; more are dropped and counted.
+const EVENTS_MAX: usize = 1_024;
+
+/// Wakes parked shards.
+#[derive(Debug)]
+pub(crate) struct Wakers {
+    shards: Vec<OnceLock<Thread>>,
+}
+
+impl Wakers {
+    pub(crate) fn new(shards: usize) -> Arc<Self> {
+        Arc::new(Self { shards: (0..shards).map(|_| OnceLock::new()).collect() })
+    }
+
+    /// The calling thread is this shard.
+    pub(crate) fn register(&self, shard: usize) {
+        if let Some(slot) = self.shards.get(shard) {
+            slot.get_or_init(std::thread::current);
+        }
+    }
+
+    pub(crate) fn wake(&self, shard: usize) {
+        if let Some(thread) = self.shards.get(shard).and_then(OnceLock::get) {
+            thread.unpark();
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        (0..self.shards.len()).for_each(|shard| self.wake(shard));
+    }
+}
+
+/// What happened to a job, for its log on the server.
+#[derive(Debug, Default)]
+pub(crate) struct JobLog {
+    events: Mutex<VecDeque<JobEvent>>,
+    dropped: AtomicU64,
+}
+
+impl JobLog {
+    pub(crate) fn push(&self, event: JobEvent) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.len() < EVENTS_MAX {
+            events.push_back(event);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes an event that concerns the job as a whole.
+    pub(crate) fn note(&self, clock: &dyn Clock, kind: &str, text: impl Into<String>) {
+        self.push(JobEvent {
+            wall_millis: clock.now_millis(),
+            kind: kind.into(),
+            operator: None,
+            state: None,
+            text: text.into(),
+        });
+    }
+
+    pub(crate) fn drain(&self) -> Vec<JobEvent> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// Shared between shards, coordinator, governor and handle.
+#[derive(Debug)]
+pub(crate) struct JobControl {
+    /// Newest epoch whose barrier the sources may inject.
+    requested: AtomicU64,
+    /// Newest requested epoch that ends in a checkpoint.
+    checkpoint: AtomicU64,
+    committed: AtomicU64,
+    /// Finish the epoch in flight, take a checkpoint, end.
+    stop: AtomicBool,
+    /// End now; set after the last commit, or on failure.
+    exit: AtomicBool,
+    paused: AtomicBool,
+    running_partitions: AtomicU64,
+    failure: Mutex<Option<Error>>,
+    pub(crate) wakers: Arc<Wakers>,
+    pub(crate) log: JobLog,
+}
+
+impl JobControl {
+    pub(crate) fn new(shards: usize, committed: u64, partitions: u64) -> Arc<Self> {
+        Arc::new(Self {
+            requested: AtomicU64::new(committed),
+            checkpoint: AtomicU64::new(0),
+            committed: AtomicU64::new(committed),
+            stop: AtomicBool::new(false),
+            exit: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            running_partitions: AtomicU64::new(partitions),
+            failure: Mutex::new(None),
+            wakers: Wakers::new(shards),
+            log: JobLog::default(),
+        })
+    }
+
+    /// Asks the sources for a barrier.
+    pub(crate) fn request(&self, epoch: u64, checkpoint: bool) {
+        if checkpoint {
+            self.checkpoint.store(epoch, Ordering::Release);
+        }
+        self.requested.store(epoch, Ordering::Release);
+        self.wakers.wake_all();
+    }
+
+    /// Newest requested epoch, and whether it ends in a checkpoint.
+    pub(crate) fn requested(&self) -> (u64, bool) {
+        let epoch = self.requested.load(Ordering::Acquire);
+        (epoch, self.checkpoint.load(Ordering::Acquire) == epoch)
+    }
+
+    pub(crate) fn commit(&self, epoch: u64) {
+        self.committed.store(epoch, Ordering::Release);
+        self.wakers.wake_all();
+    }
+
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn exit(&self) {
+        self.exit.store(true, Ordering::Release);
+        self.wakers.wake_all();
+    }
+
+    pub(crate) fn exiting(&self) -> bool {
+        self.exit.load(Ordering::Acquire)
+    }
+
+    /// Ends the job with an error; the first one is kept.
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.exit();
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Stops or restarts the sources (SEMANTICS §7.6); barriers go on.
+    pub(crate) fn pause_sources(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Release);
+    }
+
+    pub(crate) fn sources_paused(&self) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    /// A partition has nothing left, ever.
+    pub(crate) fn partition_finished(&self) {
+        self.running_partitions.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn all_partitions_finished(&self) -> bool {
+        self.running_partitions.load(Ordering::Acquire) == 0
+    }
+}

@@ -1,0 +1,108 @@
+//! The thread that looks after breakers, reports and files.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use stateward_model::wire::Report;
+
+use super::control::JobControl;
+use crate::agent::{Link, Reporter};
+use crate::breaker::Governor;
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::store::{ShardDb, SharedReclaims, is_due};
+use crate::telemetry::Board;
+
+/// How often breakers are looked at.
+const GOVERN_INTERVAL: Duration = Duration::from_millis(100);
+/// Turns of the governor between two reports: one a second.
+const REPORT_TURNS: u32 = 10;
+/// Turns of the governor between two looks for files to rewrite.
+const RECLAIM_TURNS: u32 = 50;
+
+/// What the governor's thread and the handle share.
+pub(super) struct Governing {
+    pub(super) governor: Governor,
+    pub(super) reporter: Reporter,
+}
+
+pub(super) type SharedGoverning = Arc<Mutex<Governing>>;
+
+/// A panic while governing leaves whole figures behind; going on is better than a second panic.
+pub(super) fn lock(governing: &SharedGoverning) -> MutexGuard<'_, Governing> {
+    governing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Governing {
+    fn report(&mut self, control: &JobControl, ended: Option<String>, dropped: u64) -> Report {
+        let rulings = self.governor.rulings();
+        let progress = self.governor.take_progress();
+        self.reporter.next(&rulings, progress, control.log.drain(), ended, dropped)
+    }
+}
+
+/// Governs until the job exits; reports once a second where there is a link.
+pub(super) fn govern(
+    governing: &SharedGoverning,
+    control: &JobControl,
+    link: Option<&Link>,
+    cleaner: &Cleaner,
+) -> Result<(), Error> {
+    let (mut turn, mut dropped) = (0_u32, 0_u64);
+    while !control.exiting() {
+        let mut shared = lock(governing);
+        for command in link.iter().flat_map(|link| link.commands()) {
+            shared.governor.order(&command)?;
+        }
+        shared.governor.tick()?;
+        turn += 1;
+        if turn % REPORT_TURNS == 1
+            && let Some(link) = link
+        {
+            let sent = link.has_room() && link.report(shared.report(control, None, dropped));
+            dropped += u64::from(!sent);
+        }
+        drop(shared);
+        if turn.is_multiple_of(RECLAIM_TURNS) {
+            cleaner.run()?;
+        }
+        std::thread::sleep(GOVERN_INTERVAL);
+    }
+    if let Some(link) = link {
+        let why = if control.failed() { "failed" } else { "stopped" };
+        let last = lock(governing).report(control, Some(why.into()), dropped);
+        if !link.report(last) {
+            tracing::warn!("the last report had no room");
+        }
+    }
+    Ok(())
+}
+
+/// Compacts what holds most written-off rows.
+pub(super) struct Cleaner {
+    pub(super) board: Arc<Board>,
+    pub(super) dbs: Vec<Arc<ShardDb>>,
+    pub(super) reclaims: SharedReclaims,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Cleaner {
+    fn run(&self) -> Result<(), Error> {
+        for (board, db) in self.board.read().iter().zip(&self.dbs) {
+            for state in &board.states {
+                if !is_due(state.stock.unreclaimed_bytes, state.stock.disk_bytes) {
+                    continue;
+                }
+                let family = format!("state-{:03}", state.id);
+                if !db.has(&family) {
+                    continue;
+                }
+                let began = self.clock.monotonic_micros();
+                db.compact(&family)?;
+                let micros = self.clock.monotonic_micros().saturating_sub(began);
+                self.reclaims.add(state.id, micros);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! The declared topology, typed parts hidden behind closures, and how a shard instantiates it.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender};
+use stateward_model::wire::NodeKind;
+
+use super::control::Wakers;
+use super::exchange::{EdgeChannels, Input, Message, Output, Route};
+use super::node::Node;
+use crate::changelog::{OperatorMeta, ShardMeta};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::operator::StateDeclared;
+use crate::state::{Gate, SharedGate, StateConfig, Table};
+use crate::store::{HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff};
+use crate::store::{StateStore, WriteCache};
+use crate::telemetry::Counters;
+
+/// Makes a node's instance on a shard.
+pub(crate) type MakeNode =
+    Box<dyn Fn(&mut ShardBuild<'_>) -> Result<Box<dyn Node>, Error> + Send + Sync>;
+
+/// A node as declared.
+pub(crate) struct NodeSpec {
+    pub(crate) uid: String,
+    pub(crate) kind: NodeKind,
+    pub(crate) site: String,
+    pub(crate) detail: String,
+    pub(crate) states: Vec<StateDeclared>,
+    pub(crate) partitions: u32,
+    pub(crate) replay_factor: f64,
+    pub(crate) make: MakeNode,
+}
+
+/// Which of a node's outputs an edge leaves from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    Main,
+    Late,
+}
+
+/// An edge as declared; the type of its records is in the closures.
+pub(crate) struct EdgeSpec {
+    pub(crate) from: usize,
+    pub(crate) port: Port,
+    pub(crate) to: usize,
+    pub(crate) exchange: bool,
+    /// A [`Route`] of the edge's records.
+    route: Box<dyn Any + Send + Sync>,
+    /// Makes [`EdgeEnds`], one per shard.
+    channels: Box<dyn Fn(usize) -> Vec<Box<dyn Any + Send>> + Send + Sync>,
+}
+
+impl EdgeSpec {
+    pub(crate) fn new<T: Send + 'static>(
+        from: usize,
+        port: Port,
+        to: usize,
+        route: Route<T>,
+    ) -> Self {
+        let exchange = matches!(route, Route::ByKey(_));
+        let shape = route.clone();
+        let channels = move |shards: usize| {
+            let all = EdgeChannels::new(&shape, shards);
+            let ends = all.senders.into_iter().zip(all.receivers).map(|(senders, receivers)| {
+                Box::new(EdgeEnds { senders, receivers }) as Box<dyn Any + Send>
+            });
+            ends.collect()
+        };
+        let route: Box<dyn Any + Send + Sync> = Box::new(route);
+        Self { from, port, to, exchange, route, channels: Box::new(channels) }
+    }
+
+    pub(crate) fn channels(&self, shards: usize) -> Vec<Box<dyn Any + Send>> {
+        (self.channels)(shards)
+    }
+}
+
+/// A shard's ends of an edge's channels.
+struct EdgeEnds<T> {
+    senders: Vec<(usize, Sender<Message<T>>)>,
+    receivers: Vec<Receiver<Message<T>>>,
+}
+
+/// Memory and stores of a run.
+#[derive(Clone)]
+pub(crate) struct StoreSettings {
+    pub(crate) rocks: RocksOptions,
+    pub(crate) cache_bytes: usize,
+}
+
+/// What nodes are made from on one shard.
+pub(crate) struct ShardBuild<'a> {
+    pub(crate) shard: usize,
+    pub(crate) shards: usize,
+    pub(crate) groups: u16,
+    pub(crate) job_dir: PathBuf,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) wakers: Arc<Wakers>,
+    pub(crate) first_epoch: u64,
+    pub(crate) nodes: &'a [NodeSpec],
+    pub(crate) edges: &'a [EdgeSpec],
+    pub(crate) ends: Vec<Box<dyn Any + Send>>,
+    pub(crate) states: &'a [StateConfig],
+    pub(crate) gates: &'a [Arc<SharedGate>],
+    pub(crate) cut_offs: &'a [SharedCutOff],
+    pub(crate) stores: StoreSettings,
+    pub(crate) db: Arc<ShardDb>,
+    pub(crate) heaps: Vec<(u16, HeapStore)>,
+    pub(crate) meta: &'a ShardMeta,
+}
+
+/// The builder connects equal types only, so this is a bug of the builder.
+fn mismatch(edge: usize) -> Error {
+    Error::Declaration(format!(
+        "edge {edge} carries records of another type than its nodes expect; this is a bug of the job builder"
+    ))
+}
+
+impl ShardBuild<'_> {
+    /// Takes the receiving ends of all edges into `node`.
+    pub(crate) fn input<T: 'static>(&mut self, node: usize) -> Result<Input<T>, Error> {
+        let mut receivers = Vec::new();
+        for (index, _) in self.edges.iter().enumerate().filter(|(_, edge)| edge.to == node) {
+            let ends = self.ends.get_mut(index).and_then(|e| e.downcast_mut::<EdgeEnds<T>>());
+            let Some(ends) = ends else { return Err(mismatch(index)) };
+            receivers.append(&mut ends.receivers);
+        }
+        Ok(Input::new(receivers))
+    }
+
+    /// Takes the sending ends of all edges that leave `node` from `port`.
+    pub(crate) fn output<T: Clone + 'static>(
+        &mut self,
+        node: usize,
+        port: Port,
+    ) -> Result<Output<T>, Error> {
+        let mut output = Output::new(self.shards, self.groups, Arc::clone(&self.wakers));
+        let leaving = |edge: &&EdgeSpec| edge.from == node && edge.port == port;
+        for (index, edge) in self.edges.iter().enumerate().filter(|(_, edge)| leaving(edge)) {
+            let ends = self.ends.get_mut(index).and_then(|e| e.downcast_mut::<EdgeEnds<T>>());
+            let route = edge.route.downcast_ref::<Route<T>>();
+            let (Some(ends), Some(route)) = (ends, route) else { return Err(mismatch(index)) };
+            output.add(index, route.clone(), std::mem::take(&mut ends.senders));
+        }
+        Ok(output)
+    }
+
+    /// Opens the tables of an operator, as recovered.
+    pub(crate) fn tables(&mut self, operator: &str) -> Result<Vec<Table<Counters>>, Error> {
+        let states = self.states;
+        let of_operator = states.iter().enumerate().filter(|(_, s)| s.operator == operator);
+        of_operator.map(|(index, config)| self.table(index, config)).collect()
+    }
+
+    fn table(&mut self, index: usize, config: &StateConfig) -> Result<Table<Counters>, Error> {
+        let missing = || Error::Declaration(format!("state {} is not registered", config.place()));
+        let cut_off = self.cut_offs.get(index).ok_or_else(missing)?;
+        let gate = self.gates.get(index).ok_or_else(missing)?;
+        let heap = self.heaps.iter().position(|(id, _)| *id == config.id);
+        let store: Box<dyn StateStore> = match heap {
+            Some(at) => Box::new(self.heaps.swap_remove(at).1),
+            None => Box::new(RocksStore::new(Arc::clone(&self.db), config.file_name())),
+        };
+        let scratch = format!("shard-{}/overflow-{}", self.shard, config.file_name());
+        let overflow =
+            Overflow::new(self.job_dir.join("state").join(scratch), self.stores.rocks.clone())?;
+        let sorted = config.kind == crate::state::StateKind::Map;
+        let cache = WriteCache::new(store, overflow, self.stores.cache_bytes, sorted);
+        let gate = Gate { shared: Arc::clone(gate), ..Gate::default() };
+        let mut table = Table::new(config.clone(), cache, Arc::clone(cut_off), gate);
+        table.set_committed(self.first_epoch.saturating_sub(1));
+        if let Some((_, meta)) = self.meta.states.iter().find(|(id, _)| *id == config.id) {
+            table.restore(meta);
+        }
+        Ok(table)
+    }
+
+    /// What the last committed epoch said about an operator.
+    pub(crate) fn operator_meta(&self, operator: &str) -> OperatorMeta {
+        let found = self.meta.operators.iter().find(|meta| meta.sample.operator == operator);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// Uids of the nodes that feed `node`.
+    pub(crate) fn upstream(&self, node: usize) -> String {
+        let feeding = self.edges.iter().filter(|edge| edge.to == node);
+        let uids = feeding.filter_map(|edge| self.nodes.get(edge.from)).map(|n| n.uid.as_str());
+        uids.collect::<Vec<_>>().join(", ")
+    }
+}

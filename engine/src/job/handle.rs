@@ -1,0 +1,158 @@
+//! A running job.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use stateward_model::Name;
+use stateward_model::breaker::{Action, Policy};
+use stateward_model::wire::{BreakerCommand, BreakerOrder, Hello, Report};
+
+use super::control::JobControl;
+use super::govern::{SharedGoverning, lock};
+use super::manifest::JobFolder;
+use crate::error::Error;
+
+/// A job that runs on its own threads.
+pub struct JobHandle {
+    control: Arc<JobControl>,
+    governing: SharedGoverning,
+    work: Vec<JoinHandle<()>>,
+    link: Vec<JoinHandle<()>>,
+    _folder: JobFolder,
+}
+
+impl std::fmt::Debug for JobHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobHandle")
+            .field("epoch", &self.control.committed())
+            .finish_non_exhaustive()
+    }
+}
+
+impl JobHandle {
+    pub(super) fn new(
+        control: Arc<JobControl>,
+        governing: SharedGoverning,
+        work: Vec<JoinHandle<()>>,
+        link: Vec<JoinHandle<()>>,
+        folder: JobFolder,
+    ) -> Self {
+        Self { control, governing, work, link, _folder: folder }
+    }
+
+    /// Asks the job to take a checkpoint and end; [`JobHandle::wait`] tells when it has.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+
+    /// Tells whether the job has ended.
+    pub fn has_ended(&self) -> bool {
+        self.control.exiting()
+    }
+
+    /// Last committed epoch.
+    pub fn epoch(&self) -> u64 {
+        self.control.committed()
+    }
+
+    /// Waits until the job ends: all finite sources have ended and everything spilled is replayed,
+    /// [`JobHandle::stop`] was called, or it failed.
+    ///
+    /// # Errors
+    /// What made it fail.
+    pub fn wait(self) -> Result<(), Error> {
+        let mut lost = None;
+        for (index, thread) in self.work.into_iter().enumerate() {
+            if thread.join().is_err() {
+                self.control.exit();
+                lost.get_or_insert(Error::ShardLost(index));
+            }
+        }
+        self.control.exit();
+        for thread in self.link {
+            drop(thread.join());
+        }
+        match self.control.take_failure().or(lost) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn order(
+        &self,
+        operator: &str,
+        state: &str,
+        order: BreakerOrder,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let name = |n: &str| Name::new(n).map_err(|e| Error::Declaration(e.to_string()));
+        let command = BreakerCommand {
+            version: 0,
+            operator: name(operator)?,
+            state: name(state)?,
+            order,
+            actor: actor.to_owned(),
+            reason: reason.to_owned(),
+        };
+        lock(&self.governing).governor.order(&command)
+    }
+
+    /// Trips the breaker of a state by hand: it stays open until [`JobHandle::reset`]. In the
+    /// journal, with actor and reason, before it takes effect.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written, or a name is no name.
+    pub fn trip(
+        &self,
+        operator: &str,
+        state: &str,
+        action: Action,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let order = BreakerOrder::Trip { action, until_millis: None };
+        self.order(operator, state, order, actor, reason)
+    }
+
+    /// Resets the breaker of a state: what it diverted is replayed, then it closes.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn reset(
+        &self,
+        operator: &str,
+        state: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, BreakerOrder::Reset, actor, reason)
+    }
+
+    /// Replaces the automatic policy of a state's breaker.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn set_policy(
+        &self,
+        operator: &str,
+        state: &str,
+        policy: Policy,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, BreakerOrder::Policy { policy }, actor, reason)
+    }
+
+    /// The job's declaration, as the server gets it.
+    pub fn hello(&self) -> Hello {
+        lock(&self.governing).reporter.hello()
+    }
+
+    /// The present figures, as a report that is not sent and not numbered.
+    pub fn figures(&self) -> Report {
+        let shared = lock(&self.governing);
+        let rulings = shared.governor.rulings();
+        shared.reporter.peek(&rulings)
+    }
+}

@@ -1,0 +1,181 @@
+//! What a job's folder says about itself: `job.json`, and the lock.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stateward_model::ClockKind;
+
+use super::builder::Job;
+use crate::changelog::sync_dir;
+use crate::error::Error;
+use crate::state::StateConfig;
+
+/// Version of the folder's layout.
+const LAYOUT_VERSION: u32 = 1;
+
+/// One state that the folder knows, whether or not the code still declares it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StateEntry {
+    pub(crate) id: u16,
+    pub(crate) operator: String,
+    pub(crate) state: String,
+    pub(crate) kind: String,
+    pub(crate) backend: String,
+    pub(crate) clock: ClockKind,
+    /// Traces of the value's type; a row's schema id is an index into them.
+    pub(crate) schemas: Vec<String>,
+}
+
+/// `job.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) version: u32,
+    pub(crate) namespace: String,
+    pub(crate) job_name: String,
+    pub(crate) shards: usize,
+    pub(crate) key_groups: u16,
+    pub(crate) generation: u32,
+    pub(crate) states: Vec<StateEntry>,
+}
+
+/// A job's folder, locked.
+#[derive(Debug)]
+pub(crate) struct JobFolder {
+    pub(crate) path: PathBuf,
+    _lock: File,
+}
+
+impl JobFolder {
+    /// Creates the folder where needed and locks it.
+    pub(crate) fn lock(path: PathBuf) -> Result<Self, Error> {
+        fs::create_dir_all(&path).map_err(Error::io("create", &path))?;
+        let lock_path = path.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(Error::io("open", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Error::Folder {
+                path,
+                detail: "another process runs this job here; stop it, or give this one another data folder".into(),
+            }),
+            Err(TryLockError::Error(e)) => Err(Error::io("lock", &lock_path)(e)),
+        }
+    }
+
+    /// Reads the manifest, or makes one, and gives the job's states the ids and schema versions
+    /// that the folder knows them by.
+    pub(crate) fn reconcile(&self, job: &mut Job) -> Result<Manifest, Error> {
+        let path = self.path.join("job.json");
+        let mut manifest = match fs::read(&path) {
+            Ok(bytes) => self.parse(&bytes)?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Manifest {
+                version: LAYOUT_VERSION,
+                namespace: job.namespace.clone(),
+                job_name: job.name.clone(),
+                shards: job.parallelism,
+                key_groups: job.key_groups,
+                generation: 0,
+                states: Vec::new(),
+            },
+            Err(e) => return Err(Error::io("read", &path)(e)),
+        };
+        self.check_layout(job, &manifest)?;
+        for state in &mut job.states {
+            self.register(state, &mut manifest)?;
+        }
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::Codec {
+            place: path.display().to_string(),
+            detail: e.to_string(),
+        })?;
+        write_durably(&path, &text)?;
+        Ok(manifest)
+    }
+
+    fn refuse(&self, detail: String) -> Error {
+        Error::Folder { path: self.path.clone(), detail }
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Manifest, Error> {
+        let manifest: Manifest = serde_json::from_slice(bytes).map_err(|e| {
+            self.refuse(format!("job.json cannot be read: {e}; restore it from a copy"))
+        })?;
+        if manifest.version != LAYOUT_VERSION {
+            return Err(self.refuse(format!(
+                "layout version {} was written by another release, this one writes {LAYOUT_VERSION}; use that release, or another folder",
+                manifest.version
+            )));
+        }
+        Ok(manifest)
+    }
+
+    fn check_layout(&self, job: &Job, manifest: &Manifest) -> Result<(), Error> {
+        let asked = (job.parallelism, job.key_groups);
+        let kept = (manifest.shards, manifest.key_groups);
+        if asked == kept {
+            return Ok(());
+        }
+        Err(self.refuse(format!(
+            "it was written with {} shards and {} key groups, the job asks for {} and {}; rescaling is not built yet: run it as before, or in another folder",
+            kept.0, kept.1, asked.0, asked.1
+        )))
+    }
+
+    fn register(&self, state: &mut StateConfig, manifest: &mut Manifest) -> Result<(), Error> {
+        let backend = state.options.backend.as_str();
+        let known = manifest
+            .states
+            .iter_mut()
+            .find(|entry| entry.operator == state.operator && entry.state == state.options.name);
+        let Some(entry) = known else {
+            let id = manifest.states.iter().map(|entry| entry.id + 1).max().unwrap_or(0);
+            state.id = id;
+            manifest.states.push(StateEntry {
+                id,
+                operator: state.operator.clone(),
+                state: state.options.name.clone(),
+                kind: state.kind.as_str().into(),
+                backend: backend.into(),
+                clock: state.options.clock,
+                schemas: vec![state.schema.clone()],
+            });
+            return Ok(());
+        };
+        state.id = entry.id;
+        let (was, is) = (
+            (entry.kind.as_str(), entry.backend.as_str(), entry.clock),
+            (state.kind.as_str(), backend, state.options.clock),
+        );
+        if was != is {
+            return Err(self.refuse(format!(
+                "state {} was {was:?} (kind, backend, clock) and is declared as {is:?}; give the new one another name",
+                state.place()
+            )));
+        }
+        if entry.schemas.last() != Some(&state.schema) {
+            return Err(self.refuse(format!(
+                "the value type of state {} changed from\n  {}\nto\n  {}\nRows of the old type cannot be read as the new one; give the new state another name",
+                state.place(),
+                entry.schemas.last().map_or("", String::as_str),
+                state.schema
+            )));
+        }
+        state.schema_id = (entry.schemas.len() - 1) as u16;
+        Ok(())
+    }
+}
+
+/// Replaces a file so that it is the old or the new one whatever happens.
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let new = path.with_extension("new");
+    File::create(&new)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .map_err(Error::io("write", &new))?;
+    fs::rename(&new, path).map_err(Error::io("replace", path))?;
+    path.parent().map_or(Ok(()), sync_dir)
+}

@@ -1,0 +1,39 @@
+//! How a job is declared, run, committed and recovered. In: sources, user code, sinks. Out: shard
+//! threads, one commit record per epoch, checkpoints. Never here: rows, TTL.
+//!
+//! 1. A shard is one thread. It owns a range of key groups and one instance of every node.
+//! 2. One epoch is in flight at a time: the next barrier is requested when the last epoch is
+//!    committed. While it is being committed the shards already process the next one.
+//! 3. An epoch is committed when every shard has appended its batch, everything has been synced,
+//!    and the commit record has been synced after it (SEMANTICS §4.1).
+
+mod control;
+mod exchange;
+mod node;
+mod source;
+mod sink;
+mod builder;
+mod graph;
+mod manifest;
+mod recovery;
+mod shard;
+mod coordinator;
+mod govern;
+mod options;
+mod start;
+mod handle;
+#[cfg(test)]
+mod tests;
+
+pub use builder::{Job, JobBuilder, KeyedStream, Record, Stream};
+pub use handle::JobHandle;
+pub use options::RunOptions;
+pub use source::{FuturePolicy, Watermarks};
+
+pub(crate) use control::JobControl;
+pub(crate) use coordinator::{SharedFigures, folder_bytes};
+pub(crate) use exchange::{Arrived, Input, Output, Routed};
+pub(crate) use manifest::{Manifest, StateEntry, write_durably};
+pub(crate) use node::{Node, NodeEnv, Polled, encode_entry};
+pub(crate) use recovery::read_shard_meta;
+pub(crate) use shard::Barrier;

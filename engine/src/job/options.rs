@@ -1,0 +1,122 @@
+//! Where and how a job runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::coordinator::Pace;
+use crate::agent::Transport;
+use crate::clock::{Clock, SystemClock};
+
+/// Where and how a job runs.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    pub(super) data_dir: PathBuf,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) pace: Pace,
+    pub(super) cache_bytes: usize,
+    pub(super) block_cache_bytes: usize,
+    pub(super) memtable_bytes: usize,
+    pub(super) spill_bytes_max: u64,
+    pub(super) hold_millis_max: i64,
+    pub(super) build_id: String,
+    pub(super) commit: Option<String>,
+    pub(super) transport: Option<Arc<dyn Transport>>,
+}
+
+impl RunOptions {
+    /// Runs in `data_dir/jobs/<job>` with the defaults.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            clock: Arc::new(SystemClock::new()),
+            pace: Pace {
+                commit_interval: Duration::from_millis(100),
+                checkpoint_interval: Duration::from_secs(30),
+                checkpoints_kept: 3,
+                changelog_bytes_max: 256 << 20,
+            },
+            cache_bytes: 16 << 20,
+            block_cache_bytes: 64 << 20,
+            memtable_bytes: 8 << 20,
+            spill_bytes_max: 256 << 20,
+            hold_millis_max: 30 * 86_400_000,
+            build_id: "unknown".into(),
+            commit: None,
+            transport: None,
+        }
+    }
+
+    /// Replaces the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Time between the barriers of two epochs; default 100 ms.
+    #[must_use]
+    pub fn commit_interval(mut self, interval: Duration) -> Self {
+        self.pace.commit_interval = interval;
+        self
+    }
+
+    /// Time between two checkpoints; default 30 s.
+    #[must_use]
+    pub fn checkpoint_interval(mut self, interval: Duration) -> Self {
+        self.pace.checkpoint_interval = interval;
+        self
+    }
+
+    /// Checkpoints that are kept, at least 1; default 3.
+    #[must_use]
+    pub fn checkpoints_kept(mut self, kept: usize) -> Self {
+        self.pace.checkpoints_kept = kept.max(1);
+        self
+    }
+
+    /// Bytes of the write cache, per state and shard; default 16 MiB.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Bytes of the block cache of all shards together (default 64 MiB), and of a memtable per
+    /// state and shard (default 8 MiB).
+    #[must_use]
+    pub fn store_bytes(mut self, block_cache: usize, memtable: usize) -> Self {
+        (self.block_cache_bytes, self.memtable_bytes) = (block_cache, memtable);
+        self
+    }
+
+    /// High-water mark of the spill in bytes, above which the sources stop; default 256 MiB.
+    #[must_use]
+    pub fn spill_bytes_max(mut self, bytes: u64) -> Self {
+        self.spill_bytes_max = bytes;
+        self
+    }
+
+    /// Longest that a spill may hold the emitted watermark, in event time, before the sources stop;
+    /// default 30 days.
+    #[must_use]
+    pub fn spill_hold_max(mut self, hold: Duration) -> Self {
+        self.hold_millis_max = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// Names the build that writers and readers belong to.
+    #[must_use]
+    pub fn build(mut self, build_id: &str, commit: Option<&str>) -> Self {
+        build_id.clone_into(&mut self.build_id);
+        self.commit = commit.map(str::to_owned);
+        self
+    }
+
+    /// Reports to a server.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.transport = Some(transport);
+        self
+    }
+}

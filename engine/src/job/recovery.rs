@@ -1,0 +1,286 @@
+//! From a folder to the last committed epoch: newest usable checkpoint, then the changelog.
+//!
+//! 1. The live stores of a former run are never used: they are replaced by a clone of a checkpoint.
+//! 2. Checkpoints are tried newest first; one that cannot be opened is told and passed over
+//!    (SEMANTICS §4.2). The log reaches back to the oldest one that is kept.
+//! 3. Only frames of epochs with a commit record are applied. An epoch number is never used twice,
+//!    so what an uncommitted epoch left in a log stays without effect for ever.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::manifest::{JobFolder, Manifest};
+use crate::changelog::{
+    CommitRecord, Entry, FrameReader, LogPosition, ShardMeta, for_each_row, segments,
+};
+use crate::error::Error;
+use crate::store::{
+    Change, HeapStore, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
+};
+
+/// The name of a shard's meta file in a checkpoint.
+pub(crate) const SHARD_META_FILE: &str = "shard.meta";
+
+/// What the commit log says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CommitHistory {
+    /// Epochs that are committed and still in the log.
+    pub(crate) epochs: BTreeSet<u64>,
+    pub(crate) last: Option<CommitRecord>,
+}
+
+impl CommitHistory {
+    /// Reads all commit records and cuts a torn one off.
+    pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
+        let mut history = Self::default();
+        if !dir.exists() {
+            return Ok(history);
+        }
+        for (_, path) in segments(dir)? {
+            let mut frames = FrameReader::open(&path)?;
+            let mut payload = Vec::new();
+            while frames.next(&mut payload)? {
+                let record: CommitRecord = frames.decode(&payload)?;
+                history.epochs.insert(record.epoch);
+                history.last = Some(record);
+            }
+            cut(&path, frames.offset())?;
+        }
+        Ok(history)
+    }
+
+    pub(crate) fn last_epoch(&self) -> u64 {
+        self.last.as_ref().map_or(0, |record| record.epoch)
+    }
+}
+
+fn cut(path: &Path, length: u64) -> Result<(), Error> {
+    let file = OpenOptions::new().write(true).open(path).map_err(Error::io("open", path))?;
+    let now = file.metadata().map_err(Error::io("read", path))?.len();
+    if now > length {
+        file.set_len(length).and_then(|()| file.sync_all()).map_err(Error::io("cut", path))?;
+    }
+    Ok(())
+}
+
+/// The published checkpoints, newest first.
+pub(crate) fn checkpoints(job_dir: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
+    let dir = job_dir.join("checkpoints");
+    let mut found = Vec::new();
+    if !dir.exists() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(&dir).map_err(Error::io("list", &dir))? {
+        let path = entry.map_err(Error::io("list", &dir))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match name.parse() {
+            Ok(epoch) => found.push((epoch, path)),
+            // an unfinished one
+            Err(_) => fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?,
+        }
+    }
+    found.sort_by(|a, b| b.cmp(a));
+    Ok(found)
+}
+
+/// One shard, at the last committed epoch.
+pub(crate) struct RecoveredShard {
+    pub(crate) db: Arc<ShardDb>,
+    pub(crate) heaps: Vec<(u16, HeapStore)>,
+    pub(crate) meta: ShardMeta,
+    pub(crate) cut_offs: Vec<(u16, SharedCutOff)>,
+}
+
+/// Recovers shards of one folder.
+pub(crate) struct Recovery<'a> {
+    pub(crate) folder: &'a JobFolder,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) rocks: &'a RocksOptions,
+    pub(crate) history: &'a CommitHistory,
+}
+
+impl Recovery<'_> {
+    /// Brings all shards to the last committed epoch; `told` gets what had to be passed over.
+    pub(crate) fn run(&self, mut told: impl FnMut(String)) -> Result<Vec<RecoveredShard>, Error> {
+        let committed = self.history.last_epoch();
+        for (epoch, dir) in checkpoints(&self.folder.path)? {
+            if epoch > committed {
+                continue;
+            }
+            match self.start_at(epoch, Some(&dir)) {
+                Ok(shards) => return Ok(shards),
+                Err(e) => {
+                    told(format!("checkpoint {epoch} cannot be used ({e}); trying the one before"));
+                }
+            }
+        }
+        let oldest_log = self.oldest_log()?;
+        if committed > 0 && oldest_log.is_none_or(|first| first > 1) {
+            return Err(Error::Folder {
+                path: self.folder.path.clone(),
+                detail: format!(
+                    "no checkpoint can be used and the changelog no longer reaches back to the beginning, so epoch {committed} cannot be rebuilt; restore the folder from a copy, or delete it to start from nothing"
+                ),
+            });
+        }
+        self.start_at(0, None)
+    }
+
+    fn oldest_log(&self) -> Result<Option<u64>, Error> {
+        let dir = self.shard_log(0);
+        if !dir.exists() {
+            return Ok(None);
+        }
+        Ok(segments(&dir)?.first().map(|(epoch, _)| *epoch))
+    }
+
+    fn shard_log(&self, shard: usize) -> PathBuf {
+        self.folder.path.join(format!("changelog/shard-{shard}"))
+    }
+
+    fn start_at(&self, epoch: u64, dir: Option<&Path>) -> Result<Vec<RecoveredShard>, Error> {
+        (0..self.manifest.shards).map(|shard| self.shard(shard, epoch, dir)).collect()
+    }
+
+    fn shard(
+        &self,
+        shard: usize,
+        epoch: u64,
+        checkpoint: Option<&Path>,
+    ) -> Result<RecoveredShard, Error> {
+        let live = self.folder.path.join(format!("state/shard-{shard}"));
+        match fs::remove_dir_all(&live) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &live)(e));
+            }
+            _ => {}
+        }
+        fs::create_dir_all(&live).map_err(Error::io("create", &live))?;
+        let saved = checkpoint.map(|dir| dir.join(format!("shard-{shard}")));
+        if let Some(saved) = &saved {
+            clone_files(&saved.join("db"), &live.join("db"))?;
+        }
+        let mut cut_offs: Vec<(u16, SharedCutOff)> = Vec::new();
+        let mut families = Vec::new();
+        for state in &self.manifest.states {
+            let cut_off = SharedCutOff::default();
+            if state.backend == "rocksdb" {
+                families.push((format!("state-{:03}", state.id), Some(Arc::clone(&cut_off))));
+            }
+            cut_offs.push((state.id, cut_off));
+        }
+        let db = ShardDb::open(&live.join("db"), self.rocks, &families)?;
+        let mut heaps = Vec::new();
+        for (id, cut_off) in &cut_offs {
+            let is_heap = |s: &&super::manifest::StateEntry| s.id == *id && s.backend == "heap";
+            if self.manifest.states.iter().any(|s| is_heap(&s)) {
+                let mut heap = HeapStore::new(&format!("state-{id:03}"), Arc::clone(cut_off));
+                if let Some(saved) = &saved {
+                    heap.load(saved)?;
+                }
+                heaps.push((*id, heap));
+            }
+        }
+        let meta = saved.as_deref().map(read_shard_meta).transpose()?.unwrap_or_default();
+        let mut recovered = RecoveredShard { db, heaps, meta, cut_offs };
+        self.replay(shard, epoch, &mut recovered)?;
+        Ok(recovered)
+    }
+
+    /// Applies the committed epochs behind `epoch` to a shard.
+    fn replay(&self, shard: usize, epoch: u64, into: &mut RecoveredShard) -> Result<(), Error> {
+        let Some(last) = &self.history.last else { return Ok(()) };
+        let dir = self.shard_log(shard);
+        let end = last.shards.get(shard).copied().unwrap_or_default();
+        let all = segments(&dir)?;
+        for (at, (first, path)) in all.iter().enumerate() {
+            if *first > end.first_epoch {
+                fs::remove_file(path).map_err(Error::io("remove", path))?;
+                continue;
+            }
+            let next = all.get(at + 1).map(|(next, _)| *next);
+            let is_last = *first == end.first_epoch;
+            if is_last || next.is_none_or(|next| next > epoch + 1) {
+                self.replay_file(path, is_last.then_some(end), epoch, into)?;
+            }
+            if is_last {
+                cut(path, end.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn replay_file(
+        &self,
+        path: &Path,
+        end: Option<LogPosition>,
+        epoch: u64,
+        into: &mut RecoveredShard,
+    ) -> Result<(), Error> {
+        let length = fs::metadata(path).map_err(Error::io("read", path))?.len();
+        let until = end.map_or(length, |end| end.bytes);
+        let mut frames = FrameReader::open(path)?;
+        let mut payload = Vec::new();
+        while frames.offset() < until {
+            if !frames.next(&mut payload)? {
+                return Err(frames.damaged());
+            }
+            let entry: Entry<'_> = frames.decode(&payload)?;
+            let of = match &entry {
+                Entry::Rows { epoch, .. } | Entry::End { epoch, .. } => *epoch,
+            };
+            if of <= epoch || !self.history.epochs.contains(&of) {
+                continue;
+            }
+            match entry {
+                Entry::Rows { state, rows, .. } => {
+                    if !apply_rows(state, rows, into)? {
+                        return Err(frames.damaged());
+                    }
+                }
+                Entry::End { meta, .. } => into.meta.advance(meta),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn apply_rows(state: u16, rows: &[u8], into: &mut RecoveredShard) -> Result<bool, Error> {
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    let whole = for_each_row(rows, |key, row| changes.push((key, row)));
+    match into.heaps.iter_mut().find(|(id, _)| *id == state) {
+        Some((_, heap)) => heap.apply(&changes)?,
+        None => {
+            RocksStore::new(Arc::clone(&into.db), format!("state-{state:03}")).apply(&changes)?;
+        }
+    }
+    Ok(whole)
+}
+
+/// Reads what a shard wrote beside its rows into a checkpoint.
+pub(crate) fn read_shard_meta(saved: &Path) -> Result<ShardMeta, Error> {
+    let mut frames = FrameReader::open(&saved.join(SHARD_META_FILE))?;
+    let mut payload = Vec::new();
+    if !frames.next(&mut payload)? {
+        return Err(frames.damaged());
+    }
+    frames.decode(&payload)
+}
+
+/// Hard-links the immutable files of a database, copies the others.
+fn clone_files(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to).map_err(Error::io("create", to))?;
+    for entry in fs::read_dir(from).map_err(Error::io("list", from))? {
+        let source = entry.map_err(Error::io("list", from))?.path();
+        let Some(name) = source.file_name() else { continue };
+        let target = to.join(name);
+        if source.extension().is_some_and(|e| e == "sst") {
+            fs::hard_link(&source, &target).map_err(Error::io("link", &target))?;
+        } else {
+            fs::copy(&source, &target).map_err(Error::io("copy", &target))?;
+        }
+    }
+    Ok(())
+}

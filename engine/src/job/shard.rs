@@ -1,0 +1,204 @@
+//! One shard: its thread's loop.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+
+use super::control::JobControl;
+use super::node::{Node, NodeEnv, Polled, encode_entry};
+use super::recovery::SHARD_META_FILE;
+use crate::changelog::{Entry, LogPosition, SegmentedLog, ShardMeta, put_frame, sync_dir};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::kill;
+use crate::store::ShardDb;
+use crate::telemetry::{Board, ShardBoard};
+
+/// Longest a shard sleeps when nothing wakes it.
+const PARK: Duration = Duration::from_millis(2);
+/// How often figures are copied out and the clock of processing-time states moves on.
+const TICK_MICROS: u64 = 100_000;
+
+/// Flows with the records and divides epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Barrier {
+    pub(crate) epoch: u64,
+    pub(crate) checkpoint: bool,
+}
+
+/// What a shard tells the coordinator.
+pub(crate) enum FromShard {
+    /// Its part of the epoch is appended; these files have to be synced.
+    Ready { shard: usize, epoch: u64, log: LogPosition, sync: Vec<(PathBuf, Arc<File>)> },
+    /// Its part of the checkpoint is on disk.
+    Saved { shard: usize, result: Result<(), Error> },
+}
+
+/// A shard with its nodes, in topological order.
+pub(crate) struct Shard {
+    pub(crate) index: usize,
+    pub(crate) nodes: Vec<Box<dyn Node>>,
+    pub(crate) control: Arc<JobControl>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) changelog: SegmentedLog,
+    pub(crate) to_coordinator: Sender<FromShard>,
+    pub(crate) db: Arc<ShardDb>,
+    pub(crate) families: Vec<String>,
+    /// `checkpoints/`, where unfinished ones begin with a dot.
+    pub(crate) checkpoints: PathBuf,
+    pub(crate) edges: usize,
+    pub(crate) meta: ShardMeta,
+    pub(crate) committed: u64,
+}
+
+impl Shard {
+    /// Runs until the job exits.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        self.control.wakers.register(self.index);
+        let mut epoch_meta = ShardMeta::default();
+        let mut sync = Vec::new();
+        let mut passed = 0;
+        let mut barrier = None;
+        let mut next_tick = 0;
+        while !self.control.exiting() {
+            self.take_commit()?;
+            let mut progress = false;
+            let wall = self.clock.now_millis();
+            let now = self.clock.monotonic_micros();
+            let tick = now >= next_tick;
+            // downstream first, so that what is full drains before more comes
+            for at in (0..self.nodes.len()).rev() {
+                let mut env = NodeEnv {
+                    wall,
+                    clock: self.clock.as_ref(),
+                    control: &self.control,
+                    changelog: &mut self.changelog,
+                    meta: &mut epoch_meta,
+                    sync: &mut sync,
+                    nodes_passed: &mut passed,
+                    barrier: &mut barrier,
+                };
+                let Some(node) = self.nodes.get_mut(at) else { break };
+                progress |= node.poll(&mut env)? == Polled::Progress;
+                if tick {
+                    node.tick(&mut env)?;
+                }
+            }
+            if passed == self.nodes.len()
+                && let Some(done) = barrier.take()
+            {
+                passed = 0;
+                let meta = std::mem::take(&mut epoch_meta);
+                self.end_epoch(done, meta, std::mem::take(&mut sync))?;
+            }
+            if tick {
+                next_tick = now + TICK_MICROS;
+                self.publish();
+            }
+            if !progress {
+                std::thread::park_timeout(PARK);
+            }
+        }
+        if !self.control.failed() {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Publishes what is left; the job has come to its end.
+    pub(crate) fn close(&mut self) -> Result<(), Error> {
+        self.nodes.iter_mut().try_for_each(|node| node.close())
+    }
+
+    fn take_commit(&mut self) -> Result<(), Error> {
+        let committed = self.control.committed();
+        if committed > self.committed {
+            self.committed = committed;
+            kill::point("before-publish");
+            for node in &mut self.nodes {
+                node.committed(committed)?;
+            }
+            if self.control.all_partitions_finished() && self.control.stopping() {
+                self.close()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_epoch(
+        &mut self,
+        barrier: Barrier,
+        meta: ShardMeta,
+        sync: Vec<(PathBuf, Arc<File>)>,
+    ) -> Result<(), Error> {
+        kill::point("before-append");
+        let epoch = barrier.epoch;
+        self.meta.advance(meta.clone());
+        self.changelog.append(&encode_entry(&Entry::End { epoch, meta })?)?;
+        self.changelog.flush()?;
+        kill::point("after-append");
+        let mut sync = sync;
+        sync.push(self.changelog.file());
+        let log = self.changelog.position();
+        let ready = FromShard::Ready { shard: self.index, epoch, log, sync };
+        self.tell(ready);
+        if barrier.checkpoint {
+            let result = self.checkpoint(epoch);
+            self.changelog.roll(epoch + 1)?;
+            self.tell(FromShard::Saved { shard: self.index, result });
+        }
+        Ok(())
+    }
+
+    /// The coordinator has room for a message per shard and kind; it is gone only after a failure.
+    fn tell(&self, message: FromShard) {
+        if self.to_coordinator.send(message).is_err() {
+            self.control.exit();
+        }
+    }
+
+    /// Waits for the commit, brings the stores up to it and saves them.
+    fn checkpoint(&mut self, epoch: u64) -> Result<(), Error> {
+        while self.control.committed() < epoch {
+            if self.control.exiting() {
+                return Ok(());
+            }
+            std::thread::park_timeout(PARK);
+        }
+        self.take_commit()?;
+        let dir = self.checkpoints.join(format!(".{epoch}")).join(format!("shard-{}", self.index));
+        match fs::remove_dir_all(&dir) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &dir)(e));
+            }
+            _ => fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?,
+        }
+        for node in &mut self.nodes {
+            node.checkpoint(&dir, &mut self.meta)?;
+        }
+        kill::point("mid-checkpoint");
+        self.db.checkpoint(&dir.join("db"), &self.families)?;
+        let meta = postcard::to_stdvec(&self.meta)
+            .map_err(|e| Error::Codec { place: "checkpoint".into(), detail: e.to_string() })?;
+        let mut frame = Vec::new();
+        put_frame(&meta, &mut frame);
+        let path = dir.join(SHARD_META_FILE);
+        File::create(&path)
+            .and_then(|mut file| file.write_all(&frame).and_then(|()| file.sync_all()))
+            .map_err(Error::io("write", &path))?;
+        sync_dir(&dir)
+    }
+
+    fn publish(&mut self) {
+        let mut board = ShardBoard { edges: vec![0; self.edges], ..ShardBoard::default() };
+        for node in &mut self.nodes {
+            node.report(&mut board);
+        }
+        self.board.publish(self.index, board);
+    }
+}

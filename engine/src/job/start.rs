@@ -1,0 +1,295 @@
+//! From a declaration to running threads.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::bounded;
+
+use super::builder::Job;
+use super::control::JobControl;
+use super::coordinator::{Coordinator, SharedFigures};
+use super::govern::{Cleaner, Governing, SharedGoverning, govern, lock};
+use super::graph::{ShardBuild, StoreSettings};
+use super::handle::JobHandle;
+use super::manifest::{JobFolder, Manifest};
+use super::options::RunOptions;
+use super::recovery::{CommitHistory, RecoveredShard, Recovery};
+use super::shard::{FromShard, Shard};
+use crate::agent::{Link, Reporter, RunIdentity};
+use crate::breaker::Governor;
+use crate::changelog::SegmentedLog;
+use crate::error::Error;
+use crate::state::SharedGate;
+use crate::store::{RocksOptions, ShardDb, SharedReclaims};
+use crate::telemetry::Board;
+
+impl Job {
+    /// Recovers the job's folder and starts its threads.
+    ///
+    /// # Errors
+    /// Where the folder is in use, of another layout or damaged, a state changed its type, or a
+    /// source or sink cannot be opened; the text names the place and the way out.
+    pub fn start(mut self, options: RunOptions) -> Result<JobHandle, Error> {
+        let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
+        let manifest = folder.reconcile(&mut self)?;
+        let history = CommitHistory::read(&folder.path.join("changelog/commits"))?;
+        let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes);
+        let mut told = Vec::new();
+        let recovery =
+            Recovery { folder: &folder, manifest: &manifest, rocks: &rocks, history: &history };
+        let recovered = recovery.run(|text| told.push(text))?;
+        // an epoch number is never used twice (see `recovery`)
+        let first_epoch = history.last.as_ref().map_or(1, |last| last.epoch + 2);
+        let partitions = self.nodes.iter().map(|node| u64::from(node.partitions)).sum();
+        let control = JobControl::new(manifest.shards, first_epoch - 1, partitions);
+        let verb = if history.last.is_some() { "recovered" } else { "started" };
+        let text =
+            format!("{verb} at epoch {} on {} shards", history.last_epoch(), manifest.shards);
+        control.log.note(options.clock.as_ref(), verb, text);
+        for text in told {
+            tracing::warn!("{text}");
+            control.log.note(options.clock.as_ref(), "checkpoint_failed", text);
+        }
+        Starting { job: Arc::new(self), folder, manifest, options, control, first_epoch, rocks }
+            .start(recovered)
+    }
+}
+
+/// Everything a start needs.
+struct Starting {
+    job: Arc<Job>,
+    folder: JobFolder,
+    manifest: Manifest,
+    options: RunOptions,
+    control: Arc<JobControl>,
+    first_epoch: u64,
+    rocks: RocksOptions,
+}
+
+impl Starting {
+    fn start(self, recovered: Vec<RecoveredShard>) -> Result<JobHandle, Error> {
+        let shards = self.manifest.shards;
+        let board = Arc::new(Board::new(shards));
+        let figures = SharedFigures::default();
+        let reclaims = SharedReclaims::default();
+        let gates: Vec<Arc<SharedGate>> = self.job.states.iter().map(|_| Arc::default()).collect();
+        let dbs: Vec<Arc<ShardDb>> = recovered.iter().map(|shard| Arc::clone(&shard.db)).collect();
+        let governing = self.governing(&board, &figures, &reclaims, &gates)?;
+        // room for what every shard says in one epoch, so that no shard waits for the coordinator
+        let (to_coordinator, from_shards) = bounded(shards * 2);
+        let mut work = self.shards(recovered, &board, &gates, &to_coordinator)?;
+        drop(to_coordinator);
+        let changelog = self.folder.path.join("changelog");
+        let coordinator = Coordinator {
+            control: Arc::clone(&self.control),
+            clock: Arc::clone(&self.options.clock),
+            board: Arc::clone(&board),
+            from_shards,
+            shards,
+            job_dir: self.folder.path.clone(),
+            commits: SegmentedLog::start(&changelog.join("commits"), self.first_epoch)?,
+            pace: self.options.pace,
+            generation: self.manifest.generation,
+            next_epoch: self.first_epoch,
+            figures,
+        };
+        work.push(self.thread("stateward-commit", move || coordinator.run())?);
+        let (link, mut threads) = self.link(&governing)?;
+        let cleaner = Cleaner { board, dbs, reclaims, clock: Arc::clone(&self.options.clock) };
+        let (shared, control) = (Arc::clone(&governing), Arc::clone(&self.control));
+        threads.push(self.thread("stateward-governor", move || {
+            govern(&shared, &control, link.as_ref(), &cleaner)
+        })?);
+        Ok(JobHandle::new(self.control, governing, work, threads, self.folder))
+    }
+
+    /// Starts a thread whose failure ends the job.
+    fn thread(
+        &self,
+        name: &str,
+        run: impl FnOnce() -> Result<(), Error> + Send + 'static,
+    ) -> Result<JoinHandle<()>, Error> {
+        let control = Arc::clone(&self.control);
+        std::thread::Builder::new()
+            .name(name.into())
+            .spawn(move || {
+                if let Err(e) = run() {
+                    control.fail(e);
+                }
+            })
+            .map_err(Error::io("start thread", name))
+    }
+
+    fn governing(
+        &self,
+        board: &Arc<Board>,
+        figures: &SharedFigures,
+        reclaims: &SharedReclaims,
+        gates: &[Arc<SharedGate>],
+    ) -> Result<SharedGoverning, Error> {
+        let clock = &self.options.clock;
+        let identity = RunIdentity {
+            run: uuid::Uuid::now_v7().to_string(),
+            build_id: self.options.build_id.clone(),
+            commit: self.options.commit.clone(),
+            started_millis: clock.now_millis(),
+        };
+        let states: Vec<_> = self.job.states.iter().cloned().zip(gates.iter().cloned()).collect();
+        let governor = Governor::new(
+            self.folder.path.clone(),
+            Arc::clone(clock),
+            Arc::clone(&self.control),
+            Arc::clone(board),
+            &states,
+            (self.options.spill_bytes_max, self.options.hold_millis_max),
+        )?;
+        let reporter = Reporter::new(
+            &self.job,
+            &identity,
+            Arc::clone(board),
+            Arc::clone(&self.control),
+            Arc::clone(clock),
+            Arc::clone(figures),
+            reclaims.clone(),
+            self.folder.path.clone(),
+        )?;
+        Ok(Arc::new(Mutex::new(Governing { governor, reporter })))
+    }
+
+    /// Starts the shards. Nodes are made on their thread, because they never leave it; the first
+    /// that cannot be made ends the start with its error.
+    fn shards(
+        &self,
+        recovered: Vec<RecoveredShard>,
+        board: &Arc<Board>,
+        gates: &[Arc<SharedGate>],
+        to_coordinator: &crossbeam_channel::Sender<FromShard>,
+    ) -> Result<Vec<JoinHandle<()>>, Error> {
+        let shards = self.manifest.shards;
+        let mut ends: Vec<Vec<_>> = (0..shards).map(|_| Vec::new()).collect();
+        for edge in &self.job.edges {
+            for (of_shard, end) in ends.iter_mut().zip(edge.channels(shards)) {
+                of_shard.push(end);
+            }
+        }
+        let (made, all_made) = bounded(shards);
+        let mut threads = Vec::new();
+        for ((index, recovered), ends) in recovered.into_iter().enumerate().zip(ends) {
+            let making = Making {
+                index,
+                job: Arc::clone(&self.job),
+                recovered,
+                ends,
+                options: self.options.clone(),
+                rocks: self.rocks.clone(),
+                control: Arc::clone(&self.control),
+                board: Arc::clone(board),
+                gates: gates.to_vec(),
+                to_coordinator: to_coordinator.clone(),
+                job_dir: self.folder.path.clone(),
+                first_epoch: self.first_epoch,
+                families: rocks_families(&self.manifest),
+            };
+            let made = made.clone();
+            threads.push(self.thread(&format!("stateward-shard-{index}"), move || {
+                let shard = making.make();
+                let waiting = made.send(shard.is_err()).is_ok();
+                debug_assert!(waiting, "the start waits for every shard");
+                shard?.run()
+            })?);
+        }
+        drop(made);
+        let failed = all_made.iter().take(shards).any(|failed| failed);
+        if failed {
+            self.control.exit();
+            for thread in threads {
+                drop(thread.join());
+            }
+            return Err(self.control.take_failure().unwrap_or(Error::ShardLost(0)));
+        }
+        Ok(threads)
+    }
+
+    fn link(
+        &self,
+        governing: &SharedGoverning,
+    ) -> Result<(Option<Link>, Vec<JoinHandle<()>>), Error> {
+        let Some(transport) = &self.options.transport else { return Ok((None, Vec::new())) };
+        let (hello, version) = {
+            let governing = lock(governing);
+            (governing.reporter.hello(), governing.governor.version())
+        };
+        let (link, threads) = Link::start(Arc::clone(transport), hello, version, &self.control)?;
+        Ok((Some(link), threads))
+    }
+}
+
+fn rocks_families(manifest: &Manifest) -> Vec<String> {
+    let on_rocks = manifest.states.iter().filter(|state| state.backend == "rocksdb");
+    on_rocks.map(|state| format!("state-{:03}", state.id)).collect()
+}
+
+/// What a shard's thread makes its shard from.
+struct Making {
+    index: usize,
+    job: Arc<Job>,
+    recovered: RecoveredShard,
+    ends: Vec<Box<dyn std::any::Any + Send>>,
+    options: RunOptions,
+    rocks: RocksOptions,
+    control: Arc<JobControl>,
+    board: Arc<Board>,
+    gates: Vec<Arc<SharedGate>>,
+    to_coordinator: crossbeam_channel::Sender<FromShard>,
+    job_dir: PathBuf,
+    first_epoch: u64,
+    families: Vec<String>,
+}
+
+impl Making {
+    fn make(self) -> Result<Shard, Error> {
+        let RecoveredShard { db, heaps, meta, cut_offs } = self.recovered;
+        let of_state =
+            |id: u16| cut_offs.iter().find(|(other, _)| *other == id).map(|(_, c)| Arc::clone(c));
+        let cut_offs: Vec<_> =
+            self.job.states.iter().filter_map(|state| of_state(state.id)).collect();
+        let mut build = ShardBuild {
+            shard: self.index,
+            shards: self.job.parallelism,
+            groups: self.job.key_groups,
+            job_dir: self.job_dir.clone(),
+            clock: Arc::clone(&self.options.clock),
+            wakers: Arc::clone(&self.control.wakers),
+            first_epoch: self.first_epoch,
+            nodes: &self.job.nodes,
+            edges: &self.job.edges,
+            ends: self.ends,
+            states: &self.job.states,
+            gates: &self.gates,
+            cut_offs: &cut_offs,
+            stores: StoreSettings { rocks: self.rocks, cache_bytes: self.options.cache_bytes },
+            db: Arc::clone(&db),
+            heaps,
+            meta: &meta,
+        };
+        let nodes = self.job.nodes.iter().map(|node| (node.make)(&mut build));
+        let nodes = nodes.collect::<Result<Vec<_>, Error>>()?;
+        let log_dir = self.job_dir.join(format!("changelog/shard-{}", self.index));
+        Ok(Shard {
+            index: self.index,
+            nodes,
+            control: self.control,
+            clock: self.options.clock,
+            board: self.board,
+            changelog: SegmentedLog::start(&log_dir, self.first_epoch)?,
+            to_coordinator: self.to_coordinator,
+            db,
+            families: self.families,
+            checkpoints: self.job_dir.join("checkpoints"),
+            edges: self.job.edges.len(),
+            meta,
+            committed: self.first_epoch - 1,
+        })
+    }
+}

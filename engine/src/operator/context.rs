@@ -1,0 +1,167 @@
+//! What user code sees of the event at hand.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec::{GROUP_BYTES, Key};
+use crate::error::Error;
+use crate::source::Timed;
+use crate::state::{Lookup, Moment, RowAddress, Table};
+use crate::telemetry::{Counters, Site};
+
+/// The event at hand: its key, its time, the operator's states and its output.
+#[derive(Debug)]
+pub struct Context<'a, K: ?Sized, O> {
+    pub(crate) key: &'a K,
+    pub(crate) row_key: &'a [u8],
+    pub(crate) hash: u64,
+    pub(crate) moment: Moment,
+    pub(crate) tables: &'a mut [Table<Counters>],
+    pub(crate) map_key: &'a mut Vec<u8>,
+    pub(crate) out: &'a mut Vec<Timed<O>>,
+}
+
+impl<K: ?Sized, O> Context<'_, K, O> {
+    /// The key of the event.
+    pub fn key(&self) -> &K {
+        self.key
+    }
+
+    /// Event time of the event, ms.
+    pub fn event_time(&self) -> i64 {
+        self.moment.event_ts
+    }
+
+    /// Watermark of the operator on this shard, ms; `None` before the first.
+    pub fn watermark(&self) -> Option<i64> {
+        self.moment.watermark
+    }
+
+    /// Wall clock of the batch, ms.
+    pub fn processing_time(&self) -> i64 {
+        self.moment.wall
+    }
+
+    /// Emits a record with the event's time.
+    pub fn emit(&mut self, value: O) {
+        self.emit_at(value, self.moment.event_ts);
+    }
+
+    /// Emits a record with its own event time.
+    pub fn emit_at(&mut self, value: O, ts: i64) {
+        self.out.push(Timed { value, ts });
+    }
+
+    fn table(&mut self, index: usize) -> Result<&mut Table<Counters>, Error> {
+        self.tables
+            .get_mut(index)
+            .ok_or_else(|| Error::Declaration("a state handle of another operator was used".into()))
+    }
+
+    pub(crate) fn read<V: DeserializeOwned>(
+        &mut self,
+        index: usize,
+        site: Site,
+    ) -> Result<Lookup<V>, Error> {
+        let (moment, at) = (self.moment, RowAddress { hash: self.hash, key: self.row_key });
+        self.table(index)?.read(at, &moment, site)
+    }
+
+    pub(crate) fn write<V: Serialize>(
+        &mut self,
+        index: usize,
+        value: &V,
+        site: Site,
+    ) -> Result<(), Error> {
+        let (moment, at) = (self.moment, RowAddress { hash: self.hash, key: self.row_key });
+        self.table(index)?.write(at, value, &moment, site)
+    }
+
+    pub(crate) fn delete(&mut self, index: usize, site: Site) -> Result<(), Error> {
+        let (moment, at) = (self.moment, RowAddress { hash: self.hash, key: self.row_key });
+        self.table(index)?.delete(at, &moment, site).map(drop)
+    }
+
+    /// Builds `group | key length | key` and returns how long that is.
+    fn map_prefix(&mut self) -> usize {
+        let (group, key) = self.row_key.split_at_checked(GROUP_BYTES).unwrap_or_default();
+        self.map_key.clear();
+        self.map_key.extend_from_slice(group);
+        self.map_key.extend_from_slice(&(key.len() as u32).to_be_bytes());
+        self.map_key.extend_from_slice(key);
+        self.map_key.len()
+    }
+
+    /// Runs `f` on the table and the row key of a map entry.
+    fn with_entry<M: Key, T>(
+        &mut self,
+        index: usize,
+        entry: &M,
+        f: impl FnOnce(&mut Table<Counters>, RowAddress<'_>, &Moment) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.map_prefix();
+        let mut key = std::mem::take(self.map_key);
+        entry.encode(&mut key);
+        let moment = self.moment;
+        let result = self.table(index).and_then(|table| f(table, RowAddress::of(&key), &moment));
+        *self.map_key = key;
+        result
+    }
+
+    pub(crate) fn read_entry<M: Key, V: DeserializeOwned>(
+        &mut self,
+        index: usize,
+        entry: &M,
+        site: Site,
+    ) -> Result<Option<V>, Error> {
+        self.with_entry(index, entry, |table, at, moment| table.read(at, moment, site))
+            .map(Lookup::live)
+    }
+
+    pub(crate) fn write_entry<M: Key, V: Serialize>(
+        &mut self,
+        index: usize,
+        entry: &M,
+        value: &V,
+        site: Site,
+    ) -> Result<(), Error> {
+        self.with_entry(index, entry, |table, at, moment| table.write(at, value, moment, site))
+    }
+
+    pub(crate) fn delete_entry<M: Key>(
+        &mut self,
+        index: usize,
+        entry: &M,
+        site: Site,
+    ) -> Result<(), Error> {
+        self.with_entry(index, entry, |table, at, moment| table.delete(at, moment, site)).map(drop)
+    }
+
+    pub(crate) fn read_entries<M, V>(
+        &mut self,
+        index: usize,
+        site: Site,
+    ) -> Result<Vec<(M, V)>, Error>
+    where
+        M: Key + ToOwned<Owned = M>,
+        V: DeserializeOwned,
+    {
+        let prefix_bytes = self.map_prefix();
+        let prefix = std::mem::take(self.map_key);
+        let moment = self.moment;
+        let rows =
+            self.table(index).and_then(|table| table.read_prefix::<V>(&prefix, &moment, site));
+        *self.map_key = prefix;
+        let entries = rows?.into_iter().map(|(key, value)| {
+            let entry = key.get(prefix_bytes..).and_then(M::decode);
+            entry.map(|entry| (entry, value)).ok_or_else(|| Error::Codec {
+                place: "map state".into(),
+                detail: format!(
+                    "a map key cannot be read as {}; was its type changed?",
+                    std::any::type_name::<M>()
+                ),
+            })
+        });
+        entries.collect()
+    }
+}

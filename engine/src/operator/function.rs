@@ -1,0 +1,99 @@
+//! User code of a keyed operator, and how it opens its states.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::context::Context;
+use crate::codec::Key;
+use crate::error::Error;
+use crate::schema::shape_of;
+use crate::state::{MapState, MapStateDescriptor, StateKind, StateOptions};
+use crate::state::{ValueState, ValueStateDescriptor};
+
+/// Finds the key of a record.
+pub(crate) type KeySelector<T, K> =
+    Arc<dyn for<'a> Fn(&'a T) -> Cow<'a, K> + Send + Sync + 'static>;
+
+/// Processes the records of one key at a time. Implemented by closures.
+///
+/// # Contract
+/// Everything the function remembers must be in its states: what it keeps elsewhere is not part of
+/// an epoch, is lost by a restart, and is not taken back when a breaker diverts an event.
+pub trait ProcessFunction<K: ?Sized, T, O>: 'static {
+    /// Processes one record.
+    ///
+    /// # Errors
+    /// Pass on what state accesses return; an error of your own ([`Error::user`]) fails the job.
+    fn process(&mut self, record: &T, ctx: &mut Context<'_, K, O>) -> Result<(), Error>;
+}
+
+impl<K: ?Sized, T, O, F> ProcessFunction<K, T, O> for F
+where
+    F: FnMut(&T, &mut Context<'_, K, O>) -> Result<(), Error> + 'static,
+{
+    fn process(&mut self, record: &T, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
+        self(record, ctx)
+    }
+}
+
+/// A state as an operator declared it.
+#[derive(Clone, Debug)]
+pub(crate) struct StateDeclared {
+    pub(crate) kind: StateKind,
+    pub(crate) options: StateOptions,
+    pub(crate) schema: String,
+}
+
+/// Opens the states of an operator: called once when the job is built, and once per shard; the
+/// same states must be opened in the same order each time.
+#[derive(Debug)]
+pub struct Open<'a, K: ?Sized> {
+    declared: &'a mut Vec<StateDeclared>,
+    failed: Option<Error>,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<'a, K: Key + ?Sized> Open<'a, K> {
+    pub(crate) fn new(declared: &'a mut Vec<StateDeclared>) -> Self {
+        Self { declared, failed: None, key: PhantomData }
+    }
+
+    /// The first state that could not be declared.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Opens a state with one value per key.
+    pub fn value_state<V>(&mut self, descriptor: ValueStateDescriptor<V>) -> ValueState<K, V>
+    where
+        V: Serialize + DeserializeOwned,
+    {
+        ValueState::new(self.declare::<V>(StateKind::Value, descriptor.options))
+    }
+
+    /// Opens a state with many entries per key.
+    pub fn map_state<M, V>(&mut self, descriptor: MapStateDescriptor<M, V>) -> MapState<K, M, V>
+    where
+        M: Key + ToOwned<Owned = M>,
+        V: Serialize + DeserializeOwned,
+    {
+        MapState::new(self.declare::<V>(StateKind::Map, descriptor.options))
+    }
+
+    fn declare<V: DeserializeOwned>(&mut self, kind: StateKind, options: StateOptions) -> usize {
+        let schema = shape_of::<V>().unwrap_or_else(|e| {
+            self.failed.get_or_insert(Error::Declaration(format!(
+                "state {} cannot hold {}: {e}",
+                options.name,
+                std::any::type_name::<V>()
+            )));
+            String::new()
+        });
+        self.declared.push(StateDeclared { kind, options, schema });
+        self.declared.len() - 1
+    }
+}

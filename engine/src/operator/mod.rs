@@ -1,0 +1,14 @@
+//! What processes records. In: batches, watermarks and barriers from the exchanges. Out: the same,
+//! and everything an operator knows at a barrier. Never here: threads, files.
+
+mod context;
+mod function;
+mod keyed;
+mod stateless;
+
+pub use context::Context;
+pub use function::{Open, ProcessFunction};
+
+pub(crate) use function::{KeySelector, StateDeclared};
+pub(crate) use keyed::{KeyedNode, KeyedParts};
+pub(crate) use stateless::FlatMapNode;

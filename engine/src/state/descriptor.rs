@@ -1,0 +1,222 @@
+//! How a state is declared.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::time::Duration;
+
+use stateward_model::breaker::Policy;
+use stateward_model::{ClockKind, UpdateType, Visibility};
+
+/// Time to live of a state's entries (SEMANTICS §1).
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use stateward_engine::{Ttl, UpdateType};
+/// let ttl = Ttl::new(Duration::from_secs(36 * 3600)).update(UpdateType::OnReadAndWrite);
+/// assert_eq!(ttl.millis(), 36 * 3_600_000);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ttl {
+    millis: i64,
+    update: UpdateType,
+    visibility: Visibility,
+}
+
+impl Ttl {
+    /// Declares a TTL; below 1 ms it counts as 1 ms.
+    pub fn new(ttl: Duration) -> Self {
+        let millis = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX).max(1);
+        Self { millis, update: UpdateType::default(), visibility: Visibility::default() }
+    }
+
+    /// Chooses which accesses stamp; default [`UpdateType::OnCreateAndWrite`].
+    #[must_use]
+    pub fn update(self, update: UpdateType) -> Self {
+        Self { update, ..self }
+    }
+
+    /// Chooses whether expired entries may be returned; default
+    /// [`Visibility::NeverReturnExpired`].
+    #[must_use]
+    pub fn visibility(self, visibility: Visibility) -> Self {
+        Self { visibility, ..self }
+    }
+
+    /// The TTL in ms.
+    pub fn millis(self) -> i64 {
+        self.millis
+    }
+}
+
+/// Where a state's rows rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// RocksDB. The default.
+    #[default]
+    Rocks,
+    /// The heap; written out whole at every checkpoint.
+    Heap,
+}
+
+impl Backend {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Rocks => "rocksdb",
+            Self::Heap => "heap",
+        }
+    }
+}
+
+/// Whether a state has one row per key or many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateKind {
+    Value,
+    Map,
+}
+
+impl StateKind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Map => "map",
+        }
+    }
+}
+
+/// What the descriptors of all kinds of states share.
+#[derive(Clone, Debug)]
+pub(crate) struct StateOptions {
+    pub(crate) name: String,
+    pub(crate) ttl: Option<Ttl>,
+    pub(crate) backend: Backend,
+    pub(crate) clock: ClockKind,
+    pub(crate) breaker: Policy,
+    pub(crate) site: &'static Location<'static>,
+}
+
+impl StateOptions {
+    #[track_caller]
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ttl: None,
+            backend: Backend::default(),
+            clock: ClockKind::default(),
+            breaker: Policy::default(),
+            site: Location::caller(),
+        }
+    }
+}
+
+/// A state as the job knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct StateConfig {
+    /// Index within the job: the state's id in changelog and manifest.
+    pub(crate) id: u16,
+    pub(crate) operator: String,
+    pub(crate) kind: StateKind,
+    pub(crate) options: StateOptions,
+    /// Trace of the value's type.
+    pub(crate) schema: String,
+    /// Version of that trace in the manifest.
+    pub(crate) schema_id: u16,
+}
+
+impl StateConfig {
+    pub(crate) fn ttl_millis(&self) -> Option<i64> {
+        self.options.ttl.filter(|ttl| ttl.update != UpdateType::Disabled).map(|ttl| ttl.millis)
+    }
+
+    pub(crate) fn update(&self) -> UpdateType {
+        self.options.ttl.map_or(UpdateType::Disabled, |ttl| ttl.update)
+    }
+
+    pub(crate) fn visibility(&self) -> Visibility {
+        self.options.ttl.map(|ttl| ttl.visibility).unwrap_or_default()
+    }
+
+    /// `operator/state`: the name in errors, files and column families.
+    pub(crate) fn place(&self) -> String {
+        format!("{}/{}", self.operator, self.options.name)
+    }
+
+    /// Name of its column family and files: the id keeps it short and unambiguous.
+    pub(crate) fn file_name(&self) -> String {
+        format!("state-{:03}", self.id)
+    }
+}
+
+macro_rules! descriptor {
+    ($(#[$doc:meta])* $name:ident<$($p:ident),+>) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name<$($p),+> {
+            pub(crate) options: StateOptions,
+            types: PhantomData<fn() -> ($($p,)+)>,
+        }
+
+        impl<$($p),+> $name<$($p),+> {
+            /// Names the state: `[A-Za-z0-9_.-]{1,128}`, unique within its operator. Checked when
+            /// the job is built.
+            #[track_caller]
+            pub fn new(name: &str) -> Self {
+                Self { options: StateOptions::new(name), types: PhantomData }
+            }
+
+            /// Gives entries a TTL; without one they never expire.
+            #[must_use]
+            pub fn ttl(mut self, ttl: Ttl) -> Self {
+                self.options.ttl = Some(ttl);
+                self
+            }
+
+            /// Keeps the rows on the heap instead of in RocksDB.
+            #[must_use]
+            pub fn heap(mut self) -> Self {
+                self.options.backend = Backend::Heap;
+                self
+            }
+
+            /// Judges entries by the wall clock instead of the watermark.
+            #[must_use]
+            pub fn processing_time(mut self) -> Self {
+                self.options.clock = ClockKind::ProcessingTime;
+                self
+            }
+
+            /// Gives the state's write breaker an automatic policy.
+            #[must_use]
+            pub fn breaker(mut self, policy: Policy) -> Self {
+                self.options.breaker = policy;
+                self
+            }
+        }
+    };
+}
+
+descriptor! {
+    /// Declares a [`ValueState`](crate::ValueState): one value per key.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use stateward_engine::{Ttl, ValueStateDescriptor};
+    /// let sessions = ValueStateDescriptor::<u64>::new("sessions")
+    ///     .ttl(Ttl::new(Duration::from_secs(1800)));
+    /// # let _ = sessions;
+    /// ```
+    ValueStateDescriptor<V>
+}
+
+descriptor! {
+    /// Declares a [`MapState`](crate::MapState): many entries per key, each with its own TTL.
+    ///
+    /// # Examples
+    /// ```
+    /// use stateward_engine::MapStateDescriptor;
+    /// let due = MapStateDescriptor::<String, i64>::new("departures_due").heap();
+    /// # let _ = due;
+    /// ```
+    MapStateDescriptor<M, V>
+}

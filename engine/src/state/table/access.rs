@@ -1,0 +1,252 @@
+//! What user code does to a state: read, write, delete, iterate.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use stateward_model::{UpdateType, Visibility, expired};
+
+use super::{Found, Moment, RowAddress, Table};
+use crate::codec::{
+    decode_value, encode_value, logical_bytes, row_header, row_ts, row_value, set_row_ts,
+};
+use crate::error::Error;
+use crate::state::Lookup;
+use crate::telemetry::{Access, Recorder, Site};
+
+/// A row key with its decoded value.
+type Entry<V> = (Box<[u8]>, V);
+
+impl<R: Recorder> Table<R> {
+    /// Reads a value (SEMANTICS §1.4 to §1.6).
+    pub(crate) fn read<V: DeserializeOwned>(
+        &mut self,
+        at: RowAddress<'_>,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<Lookup<V>, Error> {
+        self.recorder.flow(|flow| flow.reads += 1);
+        let slot = self.cache.locate(at.hash, at.key)?;
+        let row = self.cache.row(slot);
+        let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
+        match self.judge(row, moment) {
+            Found::Live(ts) => {
+                let value = self.decode(row.unwrap_or_default())?;
+                self.recorder.age_at_read(self.seen_now(moment).map_or(0, |now| now - ts));
+                let kind = self.refresh(slot, ts, bytes, moment);
+                self.recorder.access(site, kind, bytes);
+                Ok(Lookup::Live(value))
+            }
+            Found::Expired(ts) => {
+                self.recorder.access(site, Access::Read, bytes);
+                let relaxed = self.config.visibility() == Visibility::ReturnExpiredIfNotCleanedUp;
+                let stale =
+                    if relaxed { Some(self.decode(row.unwrap_or_default())?) } else { None };
+                self.miss(ts, true, moment);
+                if expired(ts, self.ttl, self.clock(moment)) {
+                    self.remove_expired(slot, ts, at.hash, moment);
+                }
+                Ok(match stale {
+                    Some(value) => {
+                        self.recorder.flow(|flow| flow.stale_returned += 1);
+                        Lookup::Live(value)
+                    }
+                    None => Lookup::Expired { ts },
+                })
+            }
+            Found::WrittenOff(ts) => {
+                self.recorder.access(site, Access::Read, 0);
+                Ok(self.gone(Some(ts), moment))
+            }
+            Found::Absent => {
+                self.recorder.access(site, Access::Read, 0);
+                let recent = self.recent.get(at.hash);
+                Ok(self.gone(recent, moment))
+            }
+        }
+    }
+
+    fn decode<V: DeserializeOwned>(&self, row: &[u8]) -> Result<V, Error> {
+        decode_value(row_value(row), || format!("state {}", self.config.place()))
+    }
+
+    /// Counts a read that found nothing because the entry had expired, within the horizon H.
+    fn miss(&mut self, ts: i64, present: bool, moment: &Moment) -> bool {
+        let Some((now, ttl)) = self.seen_now(moment).zip(self.ttl) else { return false };
+        let recent = now.saturating_sub(ts.saturating_add(ttl)) <= self.horizon;
+        self.recorder.flow(|flow| {
+            if recent && present {
+                flow.misses_present += 1;
+            } else if recent {
+                flow.misses_absent += 1;
+            }
+        });
+        recent
+    }
+
+    fn gone<V>(&mut self, ts: Option<i64>, moment: &Moment) -> Lookup<V> {
+        match ts {
+            Some(ts) if self.miss(ts, false, moment) => Lookup::Expired { ts },
+            _ => Lookup::Absent,
+        }
+    }
+
+    /// Stamps a live row on read where the update type says so.
+    fn refresh(&mut self, slot: u32, ts: i64, bytes: u64, moment: &Moment) -> Access {
+        if self.config.update() != UpdateType::OnReadAndWrite {
+            return Access::Read;
+        }
+        self.recorder.flow(|flow| flow.refreshes += 1);
+        let stamp = self.stamp(moment).max(ts);
+        if stamp > ts {
+            self.note(slot);
+            self.ledger.remove(ts, bytes);
+            self.ledger.add(stamp, bytes);
+            self.ledger_changed = true;
+            self.cache.change(slot, moment.epoch, |row| {
+                set_row_ts(row, stamp);
+                true
+            });
+        }
+        Access::Refresh
+    }
+
+    /// §1.5: a read of an expired entry removes it at once.
+    fn remove_expired(&mut self, slot: u32, ts: i64, hash: u64, moment: &Moment) {
+        self.drop_row(slot, moment.epoch);
+        self.recent.insert(hash, ts);
+        self.recorder.flow(|flow| flow.removed_read += 1);
+        self.recorder.age_at_drop(self.clock(moment).map_or(0, |now| now - ts), 1);
+    }
+
+    pub(super) fn drop_row(&mut self, slot: u32, epoch: u64) {
+        self.note(slot);
+        if let Some(row) = self.cache.row(slot)
+            && row_ts(row) > self.cut_off
+        {
+            self.ledger.remove(row_ts(row), logical_bytes(self.cache.key(slot).0, row));
+            self.ledger_changed = true;
+        }
+        self.cache.change(slot, epoch, |row| {
+            row.clear();
+            false
+        });
+    }
+
+    /// Counts an event that wants to write, once, and asks the breaker.
+    fn admit(&mut self, moment: &Moment) -> Result<(), Error> {
+        if self.last_offered != moment.event {
+            self.last_offered = moment.event;
+            self.recorder.flow(|flow| flow.offered += 1);
+        }
+        if self.gate.admits() {
+            return Ok(());
+        }
+        Err(Error::Diverted { state: self.config.place() })
+    }
+
+    /// Writes a value.
+    pub(crate) fn write<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        value: &V,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<(), Error> {
+        self.admit(moment)?;
+        let slot = self.cache.locate(at.hash, at.key)?;
+        let row = self.cache.row(slot);
+        let old_bytes = row.map_or(0, |row| logical_bytes(at.key, row));
+        let found = self.judge(row, moment);
+        let stamp = match (found, self.config.update()) {
+            (Found::Live(ts), UpdateType::OnCreate) => ts,
+            (Found::Live(ts), _) => ts.max(self.stamp(moment)),
+            _ => self.stamp(moment),
+        };
+        if stamp <= self.cut_off || expired(stamp, self.ttl, self.clock(moment)) {
+            self.recorder.flow(|flow| flow.late_writes += 1);
+            self.late = true;
+            return Ok(());
+        }
+        let mut new = std::mem::take(&mut self.scratch);
+        row_header(stamp, self.config.schema_id, &mut new);
+        let mut new = encode_value(value, new, &self.config.options.name)?;
+        let bytes = logical_bytes(at.key, &new);
+        self.note(slot);
+        self.cache.change(slot, moment.epoch, |row| {
+            std::mem::swap(row, &mut new);
+            true
+        });
+        self.scratch = new;
+        self.count_write(at.hash, found, bytes, moment);
+        if let Found::Live(ts) | Found::Expired(ts) = found {
+            self.ledger.remove(ts, old_bytes);
+        }
+        self.ledger.add(stamp, bytes);
+        self.ledger_changed = true;
+        self.recorder.access(site, Access::Write, bytes);
+        if self.cache.is_full() { self.relieve() } else { Ok(()) }
+    }
+
+    fn count_write(&mut self, hash: u64, found: Found, bytes: u64, moment: &Moment) {
+        self.recorder.flow(|flow| {
+            flow.writes += 1;
+            flow.written_bytes += bytes;
+            flow.created += u64::from(!matches!(found, Found::Live(_)));
+            flow.removed_overwrite += u64::from(matches!(found, Found::Expired(_)));
+        });
+        if let Found::Expired(ts) = found {
+            self.recorder.age_at_drop(self.seen_now(moment).map_or(0, |now| now - ts), 1);
+        }
+        if !matches!(found, Found::Live(_)) {
+            self.recent.clear(hash);
+        }
+    }
+
+    /// Deletes an entry. Deletes shrink a state, so a breaker lets them pass.
+    pub(crate) fn delete(
+        &mut self,
+        at: RowAddress<'_>,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<bool, Error> {
+        let slot = self.cache.locate(at.hash, at.key)?;
+        let row = self.cache.row(slot);
+        let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
+        let found = self.judge(row, moment);
+        self.recorder.flow(|flow| flow.deletes += 1);
+        self.recorder.access(site, Access::Write, bytes);
+        self.recent.clear(at.hash);
+        if let Found::Live(ts) | Found::Expired(ts) = found {
+            self.drop_row(slot, moment.epoch);
+            let age = self.seen_now(moment).map_or(0, |now| now - ts);
+            self.recorder.age_at_drop(age, 1);
+            self.recorder.flow(|flow| match found {
+                Found::Expired(_) => flow.removed_read += 1,
+                _ => flow.removed_delete += 1,
+            });
+        }
+        Ok(matches!(found, Found::Live(_)))
+    }
+
+    /// Reads all live entries below `prefix`, in key order; each visited entry counts as a read.
+    pub(crate) fn read_prefix<V: DeserializeOwned>(
+        &mut self,
+        prefix: &[u8],
+        moment: &Moment,
+        site: Site,
+    ) -> Result<Vec<Entry<V>>, Error> {
+        let rows = self.cache.prefix(prefix)?;
+        let mut live = Vec::with_capacity(rows.len());
+        for (key, row) in rows {
+            if row_ts(&row) <= self.cut_off {
+                continue;
+            }
+            if let Lookup::Live(value) = self.read(RowAddress::of(&key), moment, site)? {
+                live.push((key, value));
+            }
+        }
+        if self.cache.is_full() {
+            self.relieve()?;
+        }
+        Ok(live)
+    }
+}

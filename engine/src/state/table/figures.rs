@@ -1,0 +1,45 @@
+//! What a state shows of itself.
+
+use stateward_model::wire::StateStock;
+use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
+
+use super::{Moment, Table};
+use crate::store::resident_ages;
+use crate::telemetry::Recorder;
+
+impl<R: Recorder> Table<R> {
+    /// Bytes of written-off rows that compactions dropped in this run.
+    pub(crate) fn reclaimed_bytes(&self) -> u64 {
+        self.shared_cut_off.dropped_so_far().1
+    }
+
+    pub(super) fn unreclaimed_bytes(&self) -> u64 {
+        self.written_off_bytes.saturating_sub(self.shared_cut_off.dropped_so_far().1)
+    }
+
+    /// Stock figures at `moment`.
+    pub(crate) fn stock(&self, moment: &Moment) -> StateStock {
+        let clock = self.clock(moment);
+        let debt = self.ledger.debt(self.ttl, clock);
+        StateStock {
+            entries: self.ledger.total().entries,
+            logical_bytes: self.ledger.total().bytes,
+            disk_bytes: self.cache.store().disk_bytes(),
+            expired_entries: debt.expired.entries,
+            expired_bytes: debt.expired.bytes,
+            error_entries: debt.error_entries,
+            unreclaimed_bytes: self.unreclaimed_bytes(),
+            oldest_age_millis: clock.and_then(|now| self.ledger.oldest_age(now)),
+            clock_millis: clock,
+            ttl_millis: self.ttl,
+            bucket_millis: self.ledger.width_millis(),
+        }
+    }
+
+    /// Ages of the residents at `moment`.
+    pub(crate) fn resident_ages(&self, moment: &Moment) -> Histogram {
+        let mut counts = [0; HISTOGRAM_BUCKETS];
+        let sum = self.clock(moment).map_or(0, |now| self.ledger.ages(now, &mut counts));
+        resident_ages(&counts, sum)
+    }
+}

@@ -1,0 +1,186 @@
+//! One state on one shard: the TTL rule over the write cache, with every access counted.
+//!
+//! 1. A row counts in the ledger exactly while its `ts` is above the cut-off.
+//! 2. What an event sees is judged by `max(watermark, its own time)`; what is removed for good, by
+//!    the watermark alone (SEMANTICS §1.8).
+//! 3. While the operator's breaker is not closed, every change is noted, so that a refused event
+//!    can be taken back whole (SEMANTICS §7.3).
+
+mod access;
+mod epoch;
+mod stage;
+mod figures;
+#[cfg(test)]
+mod tests;
+
+use stateward_model::{ClockKind, expired, key_hash};
+
+use super::descriptor::StateConfig;
+use super::gate::Gate;
+use crate::changelog::RowsBuilder;
+use crate::codec::row_ts;
+use crate::store::{Ledger, RecentlyGone, SharedCutOff, WriteCache};
+use crate::telemetry::Recorder;
+
+/// Shortest horizon in which a miss counts as a TTL miss (SEMANTICS §1.6).
+const HORIZON_MILLIS_MIN: i64 = 3_600_000;
+
+/// When an event happens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    /// Watermark of the operator on this shard; for a replayed event, the one it came with.
+    pub(crate) watermark: Option<i64>,
+    /// Event time.
+    pub(crate) event_ts: i64,
+    /// Wall clock of the batch.
+    pub(crate) wall: i64,
+    /// Number of the event on this operator and shard.
+    pub(crate) event: u64,
+    /// Epoch that the event belongs to.
+    pub(crate) epoch: u64,
+}
+
+/// Where a row lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowAddress<'a> {
+    pub(crate) hash: u64,
+    pub(crate) key: &'a [u8],
+}
+
+impl<'a> RowAddress<'a> {
+    /// The address of a row key that is not a stream key's own.
+    pub(crate) fn of(key: &'a [u8]) -> Self {
+        Self { hash: key_hash(key), key }
+    }
+}
+
+/// What a slot holds, judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Absent,
+    /// Written off; the row may still be there.
+    WrittenOff(i64),
+    Expired(i64),
+    Live(i64),
+}
+
+/// A former row, to take a change back.
+struct Undo {
+    key: Box<[u8]>,
+    hash: u64,
+    row: Option<Vec<u8>>,
+}
+
+/// One state on one shard.
+pub(crate) struct Table<R: Recorder> {
+    config: StateConfig,
+    ttl: Option<i64>,
+    horizon: i64,
+    cache: WriteCache,
+    ledger: Ledger,
+    ledger_changed: bool,
+    recent: RecentlyGone,
+    cut_off: i64,
+    /// Cut-off at the last barrier; published once that epoch is committed.
+    cut_off_at_barrier: i64,
+    shared_cut_off: SharedCutOff,
+    written_off_bytes: u64,
+    gate: Gate,
+    last_offered: u64,
+    late: bool,
+    undo: Option<Vec<Undo>>,
+    committed: u64,
+    /// Encoded changes of the current epoch that have to reach the log before the barrier.
+    early: Vec<RowsBuilder>,
+    recorder: R,
+    scratch: Vec<u8>,
+}
+
+impl<R: Recorder> std::fmt::Debug for Table<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl<R: Recorder> Table<R> {
+    pub(crate) fn new(
+        config: StateConfig,
+        cache: WriteCache,
+        shared_cut_off: SharedCutOff,
+        gate: Gate,
+    ) -> Self {
+        let ttl = config.ttl_millis();
+        Self {
+            ttl,
+            horizon: ttl.unwrap_or(0).max(HORIZON_MILLIS_MIN),
+            ledger: Ledger::new(ttl),
+            config,
+            cache,
+            ledger_changed: true,
+            recent: RecentlyGone::default(),
+            cut_off: i64::MIN,
+            cut_off_at_barrier: i64::MIN,
+            shared_cut_off,
+            written_off_bytes: 0,
+            gate,
+            last_offered: u64::MAX,
+            late: false,
+            undo: None,
+            committed: 0,
+            early: Vec::new(),
+            recorder: R::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn config(&self) -> &StateConfig {
+        &self.config
+    }
+
+    pub(crate) fn gate(&mut self) -> &mut Gate {
+        &mut self.gate
+    }
+
+    pub(crate) fn recorder(&mut self) -> &mut R {
+        &mut self.recorder
+    }
+
+    /// The clock that removes: watermark or wall.
+    fn clock(&self, moment: &Moment) -> Option<i64> {
+        match self.config.options.clock {
+            ClockKind::EventTime => moment.watermark,
+            ClockKind::ProcessingTime => Some(moment.wall),
+        }
+    }
+
+    /// The time an event is stamped with.
+    fn stamp(&self, moment: &Moment) -> i64 {
+        match self.config.options.clock {
+            ClockKind::EventTime => moment.event_ts,
+            ClockKind::ProcessingTime => moment.wall,
+        }
+    }
+
+    /// "Now" as the event sees it (SEMANTICS §1.8).
+    fn seen_now(&self, moment: &Moment) -> Option<i64> {
+        match self.config.options.clock {
+            ClockKind::EventTime => moment.watermark.max(Some(moment.event_ts)),
+            ClockKind::ProcessingTime => Some(moment.wall),
+        }
+    }
+
+    fn judge(&self, row: Option<&[u8]>, moment: &Moment) -> Found {
+        let Some(ts) = row.map(row_ts) else { return Found::Absent };
+        if ts <= self.cut_off {
+            Found::WrittenOff(ts)
+        } else if expired(ts, self.ttl, self.seen_now(moment)) {
+            Found::Expired(ts)
+        } else {
+            Found::Live(ts)
+        }
+    }
+
+    pub(crate) fn cache(&mut self) -> &mut WriteCache {
+        &mut self.cache
+    }
+}

@@ -1,0 +1,296 @@
+//! The write cache: a bounded overlay in front of one state's store.
+//!
+//! 1. Every access goes through a slot; a miss loads the row (or its absence) from the store.
+//! 2. Writes of one key merge in its slot. At a barrier the changed slots are appended to the
+//!    changelog, once each.
+//! 3. A slot's row reaches the store only when its epoch is committed *and* the slot is evicted or
+//!    a checkpoint needs it (SEMANTICS §4.2).
+//! 4. When only uncommitted slots are left, [`WriteCache::make_room`] says so and the table moves
+//!    them to the [`Overflow`](super::Overflow), so that a full cache never waits for a barrier.
+//!
+//! Values need point access only: a hash table over a slab. Map states also keep their keys sorted,
+//! so that an iteration can merge the overlay with the store.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use hashbrown::HashTable;
+
+use super::{Overflow, OwnedRow, StateStore};
+use crate::error::Error;
+
+/// Bytes a slot costs beside its key and row.
+const SLOT_BYTES: usize = 112;
+
+/// One cached key.
+#[derive(Debug, Default)]
+struct Slot {
+    hash: u64,
+    key: Box<[u8]>,
+    row: Vec<u8>,
+    present: bool,
+    /// Epoch of the last change; 0: the store holds the same.
+    changed_in: u64,
+    /// Used since the eviction hand last came by.
+    used: bool,
+}
+
+impl Slot {
+    /// The row, if the key has one.
+    fn row(&self) -> Option<&[u8]> {
+        self.present.then_some(self.row.as_slice())
+    }
+
+    fn bytes(&self) -> usize {
+        SLOT_BYTES + self.key.len() + self.row.capacity()
+    }
+}
+
+/// The overlay of one state on one shard.
+pub(crate) struct WriteCache {
+    index: HashTable<u32>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    sorted: Option<BTreeMap<Box<[u8]>, u32>>,
+    /// Slots changed in the current epoch, each once.
+    changed: Vec<u32>,
+    bytes: usize,
+    bytes_max: usize,
+    hand: usize,
+    store: Box<dyn StateStore>,
+    overflow: Overflow,
+    scratch: Vec<u8>,
+}
+
+impl WriteCache {
+    /// Makes an overlay of at most `bytes_max` bytes; `sorted` for states that are iterated.
+    pub(crate) fn new(
+        store: Box<dyn StateStore>,
+        overflow: Overflow,
+        bytes_max: usize,
+        sorted: bool,
+    ) -> Self {
+        Self {
+            index: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            sorted: sorted.then(BTreeMap::new),
+            changed: Vec::new(),
+            bytes: 0,
+            bytes_max,
+            hand: 0,
+            store,
+            overflow,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn StateStore {
+        self.store.as_ref()
+    }
+
+    pub(crate) fn store_mut(&mut self) -> &mut dyn StateStore {
+        self.store.as_mut()
+    }
+
+    /// Tells whether the overlay is over its bound.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > self.bytes_max
+    }
+
+    /// Returns the slot of a cached key or loads it.
+    pub(crate) fn locate(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
+        let slots = &self.slots;
+        let same = |at: &u32| slots.get(*at as usize).is_some_and(|slot| *slot.key == *key);
+        if let Some(at) = self.index.find(hash, same) {
+            let at = *at;
+            if let Some(slot) = self.slots.get_mut(at as usize) {
+                slot.used = true;
+            }
+            return Ok(at);
+        }
+        self.load(hash, key)
+    }
+
+    fn load(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
+        let mut row = std::mem::take(&mut self.scratch);
+        let present = match self.overflow.get(key, &mut row)? {
+            Some(present) => present,
+            None => self.store.get(key, &mut row)?,
+        };
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let kept = if present { row.as_slice().to_vec() } else { Vec::new() };
+        self.scratch = row;
+        let slot = Slot { hash, key: key.into(), row: kept, present, changed_in: 0, used: true };
+        self.bytes += slot.bytes();
+        if let Some(into) = self.slots.get_mut(at as usize) {
+            *into = slot;
+        }
+        let slots = &self.slots;
+        self.index
+            .insert_unique(hash, at, |at| slots.get(*at as usize).map_or(0, |slot| slot.hash));
+        if let Some(sorted) = &mut self.sorted {
+            sorted.insert(key.into(), at);
+        }
+        Ok(at)
+    }
+
+    /// The row in a slot, if its key has one.
+    pub(crate) fn row(&self, at: u32) -> Option<&[u8]> {
+        self.slots.get(at as usize).and_then(Slot::row)
+    }
+
+    /// The row key and its hash of a slot.
+    pub(crate) fn key(&self, at: u32) -> (&[u8], u64) {
+        self.slots.get(at as usize).map_or((&[], 0), |slot| (&slot.key, slot.hash))
+    }
+
+    /// Changes a slot in `epoch`: `change` edits the row in place and tells whether the key has one.
+    pub(crate) fn change(
+        &mut self,
+        at: u32,
+        epoch: u64,
+        change: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) {
+        let Some(slot) = self.slots.get_mut(at as usize) else { return };
+        let before = slot.row.capacity();
+        slot.present = change(&mut slot.row);
+        if slot.changed_in != epoch {
+            slot.changed_in = epoch;
+            self.changed.push(at);
+        }
+        self.bytes = self.bytes + slot.row.capacity() - before;
+    }
+
+    /// Visits what changed in the current epoch, once per key, and begins the next one.
+    pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
+        for at in self.changed.drain(..) {
+            if let Some(slot) = self.slots.get(at as usize) {
+                visit(&slot.key, slot.row());
+            }
+        }
+    }
+
+    /// Evicts until the overlay is well below its bound; `false` where uncommitted slots are in
+    /// the way. Slots whose epoch is above `committed` stay.
+    pub(crate) fn make_room(&mut self, committed: u64) -> Result<bool, Error> {
+        let target = self.bytes_max - self.bytes_max / 8;
+        let mut victims: Vec<u32> = Vec::new();
+        let mut bytes = self.bytes;
+        let mut steps = self.slots.len() * 2;
+        while bytes > target && steps > 0 {
+            steps -= 1;
+            self.hand = if self.hand + 1 >= self.slots.len() { 0 } else { self.hand + 1 };
+            let Some(slot) = self.slots.get_mut(self.hand) else { break };
+            if slot.key.is_empty() || slot.changed_in > committed {
+                continue;
+            }
+            if slot.used {
+                slot.used = false;
+                continue;
+            }
+            bytes -= slot.bytes();
+            // marks the slot as taken, so that a second round does not count it twice
+            slot.used = true;
+            victims.push(self.hand as u32);
+        }
+        self.write_out(&victims)?;
+        for at in victims {
+            self.forget(at);
+        }
+        Ok(!self.is_full())
+    }
+
+    /// Moves the overflow to the store once all of it is committed.
+    pub(crate) fn settle(&mut self, committed: u64) -> Result<(), Error> {
+        if !self.overflow.is_empty() && self.overflow.newest_epoch() <= committed {
+            self.overflow.move_to(self.store.as_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Writes every committed change to the store and keeps it cached as clean.
+    pub(crate) fn write_back(&mut self, committed: u64) -> Result<(), Error> {
+        self.settle(committed)?;
+        let due: Vec<u32> = (0_u32..)
+            .zip(&self.slots)
+            .filter(|(_, slot)| slot.changed_in != 0 && slot.changed_in <= committed)
+            .map(|(at, _)| at)
+            .collect();
+        self.write_out(&due)
+    }
+
+    /// Moves every uncommitted slot to the overflow and forgets it. The caller has logged them.
+    pub(crate) fn spill_over(&mut self, committed: u64) -> Result<(), Error> {
+        let due: Vec<u32> = (0_u32..)
+            .zip(&self.slots)
+            .filter(|(_, slot)| !slot.key.is_empty() && slot.changed_in > committed)
+            .map(|(at, _)| at)
+            .collect();
+        let rows = due.iter().filter_map(|at| self.slots.get(*at as usize));
+        self.overflow.put(rows.map(|slot| (slot.changed_in, &*slot.key, slot.row())))?;
+        for at in due {
+            self.forget(at);
+        }
+        self.changed.clear();
+        Ok(())
+    }
+
+    fn write_out(&mut self, slots: &[u32]) -> Result<(), Error> {
+        let mut changes: Vec<(&[u8], Option<&[u8]>)> = slots
+            .iter()
+            .filter_map(|at| self.slots.get(*at as usize))
+            .filter(|slot| slot.changed_in != 0)
+            .map(|slot| (&*slot.key, slot.row()))
+            .collect();
+        if !changes.is_empty() {
+            changes.sort_unstable_by_key(|(key, _)| *key);
+            // an older row of the same key may still be in the overflow, which is read first
+            if self.overflow.is_empty() {
+                self.store.apply(&changes)?;
+            } else {
+                self.overflow.put(changes.iter().map(|(key, row)| (0, *key, *row)))?;
+            }
+        }
+        for at in slots {
+            if let Some(slot) = self.slots.get_mut(*at as usize) {
+                slot.changed_in = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, at: u32) {
+        let Some(slot) = self.slots.get_mut(at as usize) else { return };
+        let slot = std::mem::take(slot);
+        self.bytes -= slot.bytes();
+        if let Ok(entry) = self.index.find_entry(slot.hash, |other| *other == at) {
+            entry.remove();
+        }
+        if let Some(sorted) = &mut self.sorted {
+            sorted.remove(&slot.key);
+        }
+        self.free.push(at);
+    }
+
+    /// Collects the rows below `prefix`: store, then overflow, then overlay, the later over the
+    /// earlier.
+    pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Vec<OwnedRow>, Error> {
+        let mut rows: BTreeMap<Box<[u8]>, Option<Vec<u8>>> = BTreeMap::new();
+        self.store.prefix(prefix, &mut |key, row| {
+            rows.insert(key.into(), Some(row.to_vec()));
+        })?;
+        self.overflow.prefix(prefix, &mut |key, row| {
+            rows.insert(key.into(), row.map(<[u8]>::to_vec));
+        })?;
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let cached = self.sorted.iter().flat_map(|sorted| sorted.range::<[u8], _>(from));
+        for (key, at) in cached.take_while(|(key, _)| key.starts_with(prefix)) {
+            rows.insert(key.clone(), self.row(*at).map(<[u8]>::to_vec));
+        }
+        Ok(rows.into_iter().filter_map(|(key, row)| Some((key, row?))).collect())
+    }
+}

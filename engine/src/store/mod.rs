@@ -1,0 +1,94 @@
+//! Where rows rest. In: committed rows, evicted from the write cache or needed by a checkpoint.
+//! Out: rows by key or by prefix. Never here: uncommitted rows, clocks, user types.
+
+mod rocks;
+mod heap;
+mod cache;
+mod overflow;
+mod ledger;
+mod recent;
+mod reclaim;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::error::Error;
+
+pub(crate) use cache::WriteCache;
+pub(crate) use heap::HeapStore;
+pub(crate) use ledger::{Ledger, resident_ages};
+pub(crate) use overflow::Overflow;
+pub(crate) use recent::{RecentSnapshot, RecentlyGone};
+pub(crate) use reclaim::{SharedReclaims, is_due};
+pub(crate) use rocks::{RocksOptions, RocksStore, ShardDb};
+
+/// One change on its way into a store: a row, or a removal.
+pub(crate) type Change<'a> = (&'a [u8], Option<&'a [u8]>);
+
+/// A row that was copied out, with its key.
+pub(crate) type OwnedRow = (Box<[u8]>, Vec<u8>);
+
+/// A change that was copied out.
+pub(crate) type OwnedChange = (Box<[u8]>, Option<Vec<u8>>);
+
+/// Rows of one state on one shard.
+pub(crate) trait StateStore: Send {
+    /// Copies a row into `row`; `false` where there is none.
+    fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<bool, Error>;
+    /// Visits the rows whose key begins with `prefix`, in key order.
+    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error>;
+    /// Applies changes sorted by key.
+    fn apply(&mut self, changes: &[Change<'_>]) -> Result<(), Error>;
+    /// Bytes on disk (live SST files), for the heap backend bytes of its rows.
+    fn disk_bytes(&self) -> u64;
+    /// Writes what a shard's RocksDB checkpoint does not hold into `dir`.
+    fn snapshot(&self, dir: &Path) -> Result<(), Error>;
+    /// Drops rows at or below the cut-off where that is cheap; returns rows and bytes dropped.
+    fn reclaim(&mut self) -> Result<(u64, u64), Error>;
+}
+
+/// What a shard and the compactions of one of its states share: the committed cut-off, and what
+/// compactions dropped because of it (SEMANTICS §1.11).
+#[derive(Debug)]
+pub(crate) struct CutOff {
+    committed: AtomicI64,
+    dropped_rows: AtomicU64,
+    dropped_bytes: AtomicU64,
+}
+
+impl Default for CutOff {
+    fn default() -> Self {
+        Self {
+            committed: AtomicI64::new(i64::MIN),
+            dropped_rows: AtomicU64::new(0),
+            dropped_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl CutOff {
+    /// The committed cut-off: rows with `ts` at or below it may go.
+    pub(crate) fn committed(&self) -> i64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    /// Publishes a cut-off whose epoch is committed.
+    pub(crate) fn commit(&self, cut_off: i64) {
+        self.committed.fetch_max(cut_off, Ordering::Release);
+    }
+
+    /// Counts a row that went.
+    pub(crate) fn dropped(&self, rows: u64, bytes: u64) {
+        self.dropped_rows.fetch_add(rows, Ordering::Relaxed);
+        self.dropped_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Rows and bytes dropped since the shard started.
+    pub(crate) fn dropped_so_far(&self) -> (u64, u64) {
+        (self.dropped_rows.load(Ordering::Relaxed), self.dropped_bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// A cut-off shared with compactions.
+pub(crate) type SharedCutOff = Arc<CutOff>;

@@ -1,0 +1,128 @@
+//! Where uncommitted rows go when they fill a write cache: a scratch database that is merged on
+//! read, moved to the store once committed, and thrown away at every start (SEMANTICS §4.2).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Change, OwnedChange, RocksOptions, RocksStore, ShardDb, StateStore};
+use crate::error::Error;
+
+/// Bytes in front of an overflowed row: its epoch and whether there is a row.
+const HEADER_BYTES: usize = 9;
+
+/// Called with each change.
+type ChangeVisitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>);
+
+/// The overflow of one state on one shard; costs nothing until it is needed.
+pub(crate) struct Overflow {
+    path: PathBuf,
+    options: RocksOptions,
+    rows: Option<RocksStore>,
+    count: u64,
+    newest_epoch: u64,
+}
+
+impl Overflow {
+    /// Names the scratch folder; removes what a former run left there.
+    pub(crate) fn new(path: PathBuf, options: RocksOptions) -> Result<Self, Error> {
+        match std::fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &path)(e));
+            }
+            _ => {}
+        }
+        Ok(Self { path, options, rows: None, count: 0, newest_epoch: 0 })
+    }
+
+    /// Tells whether anything is here; point reads skip the overflow otherwise.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Newest epoch of a row in here.
+    pub(crate) fn newest_epoch(&self) -> u64 {
+        self.newest_epoch
+    }
+
+    pub(crate) fn put<'a>(
+        &mut self,
+        rows: impl Iterator<Item = (u64, &'a [u8], Option<&'a [u8]>)>,
+    ) -> Result<(), Error> {
+        let mut framed: Vec<(&[u8], Vec<u8>)> = Vec::new();
+        for (epoch, key, row) in rows {
+            let mut bytes = Vec::with_capacity(HEADER_BYTES + row.map_or(0, <[u8]>::len));
+            bytes.extend_from_slice(&epoch.to_be_bytes());
+            bytes.push(u8::from(row.is_some()));
+            bytes.extend_from_slice(row.unwrap_or_default());
+            self.newest_epoch = self.newest_epoch.max(epoch);
+            framed.push((key, bytes));
+        }
+        framed.sort_unstable_by_key(|(key, _)| *key);
+        let changes: Vec<Change<'_>> =
+            framed.iter().map(|(key, row)| (*key, Some(row.as_slice()))).collect();
+        self.count += changes.len() as u64;
+        self.open()?.apply(&changes)
+    }
+
+    fn open(&mut self) -> Result<&mut RocksStore, Error> {
+        if self.rows.is_none() {
+            std::fs::create_dir_all(&self.path).map_err(Error::io("create", &self.path))?;
+            let families = [("overflow".to_owned(), None)];
+            let db = ShardDb::open(&self.path, &self.options, &families)?;
+            self.rows = Some(RocksStore::new(Arc::clone(&db), "overflow".into()));
+        }
+        self.rows.as_mut().ok_or(Error::Store {
+            path: self.path.clone(),
+            detail: "the overflow could not be opened".into(),
+        })
+    }
+
+    /// `None`: nothing here; `Some(false)`: the key was removed; `Some(true)`: the row is copied.
+    pub(crate) fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<Option<bool>, Error> {
+        let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(None) };
+        if !rows.get(key, row)? {
+            return Ok(None);
+        }
+        let present = row.get(HEADER_BYTES - 1) == Some(&1);
+        row.drain(..HEADER_BYTES.min(row.len()));
+        Ok(Some(present))
+    }
+
+    pub(crate) fn prefix(&self, prefix: &[u8], visit: ChangeVisitor<'_>) -> Result<(), Error> {
+        let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(()) };
+        rows.prefix(prefix, &mut |key, framed| {
+            let row = framed.split_at_checked(HEADER_BYTES);
+            visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)));
+        })
+    }
+
+    /// Moves everything to `store`; call when [`Overflow::newest_epoch`] is committed.
+    pub(crate) fn move_to(&mut self, store: &mut dyn StateStore) -> Result<(), Error> {
+        const SLICE_ROWS: usize = 4_096;
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut all: Vec<OwnedChange> = Vec::new();
+        let mut failed = Ok(());
+        self.prefix(&[], &mut |key, row| {
+            all.push((key.into(), row.map(<[u8]>::to_vec)));
+            if all.len() == SLICE_ROWS {
+                let result = apply_all(store, &all);
+                if failed.is_ok() {
+                    failed = result;
+                }
+                all.clear();
+            }
+        })?;
+        failed?;
+        apply_all(store, &all)?;
+        self.rows = None;
+        self.count = 0;
+        std::fs::remove_dir_all(&self.path).map_err(Error::io("remove", &self.path))
+    }
+}
+
+fn apply_all(store: &mut dyn StateStore, rows: &[OwnedChange]) -> Result<(), Error> {
+    let changes: Vec<Change<'_>> = rows.iter().map(|(key, row)| (&**key, row.as_deref())).collect();
+    store.apply(&changes)
+}

@@ -1,0 +1,239 @@
+//! The RocksDB backend: one database per shard, one column family per state.
+//!
+//! Its write-ahead log is off, because the changelog is the truth: after a crash the shard starts
+//! from a checkpoint's clone and the log, never from what RocksDB happened to have flushed.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rocksdb::compaction_filter::{CompactionFilter, Decision};
+use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilterFactory};
+use rocksdb::{
+    BlockBasedOptions, BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions,
+    DBCompressionType, DBWithThreadMode, FlushOptions, Options, SingleThreaded, WriteBatch,
+    WriteOptions, checkpoint::Checkpoint,
+};
+
+use super::{Change, SharedCutOff, StateStore};
+use crate::codec::{logical_bytes, row_ts};
+use crate::error::Error;
+
+/// Column families are opened once, so the variant whose handles need no lock.
+type Db = DBWithThreadMode<SingleThreaded>;
+
+/// Settings of a shard's database.
+#[derive(Clone)]
+pub(crate) struct RocksOptions {
+    /// Block cache shared by all shards of a job.
+    pub(crate) block_cache: Cache,
+    /// Bytes of one memtable.
+    pub(crate) memtable_bytes: usize,
+}
+
+impl RocksOptions {
+    pub(crate) fn new(block_cache_bytes: usize, memtable_bytes: usize) -> Self {
+        Self { block_cache: Cache::new_lru_cache(block_cache_bytes), memtable_bytes }
+    }
+
+    fn column_family(&self, cut_off: Option<SharedCutOff>) -> Options {
+        let mut table = BlockBasedOptions::default();
+        table.set_block_cache(&self.block_cache);
+        table.set_bloom_filter(10.0, false);
+        table.set_cache_index_and_filter_blocks(true);
+        table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        let mut options = Options::default();
+        options.set_block_based_table_factory(&table);
+        options.set_write_buffer_size(self.memtable_bytes);
+        options.set_max_write_buffer_number(2);
+        options.set_compression_type(DBCompressionType::Lz4);
+        options.set_level_compaction_dynamic_level_bytes(true);
+        if let Some(cut_off) = cut_off {
+            options.set_compaction_filter_factory(CutOffFactory { cut_off });
+        }
+        options
+    }
+}
+
+/// One shard's database.
+pub(crate) struct ShardDb {
+    db: Db,
+    path: PathBuf,
+    unlogged: WriteOptions,
+}
+
+impl ShardDb {
+    /// Opens, or creates, the database in `path` with one column family per state.
+    pub(crate) fn open(
+        path: &Path,
+        options: &RocksOptions,
+        states: &[(String, Option<SharedCutOff>)],
+    ) -> Result<Arc<Self>, Error> {
+        let mut db_options = Options::default();
+        db_options.create_if_missing(true);
+        db_options.create_missing_column_families(true);
+        db_options.set_max_background_jobs(2);
+        db_options.set_keep_log_file_num(2);
+        db_options.set_max_open_files(512);
+        let families = states.iter().map(|(name, cut)| {
+            ColumnFamilyDescriptor::new(name, options.column_family(cut.clone()))
+        });
+        let default = ColumnFamilyDescriptor::new("default", Options::default());
+        let db = Db::open_cf_descriptors(&db_options, path, families.chain([default]))
+            .map_err(|e| Error::Store { path: path.to_path_buf(), detail: e.to_string() })?;
+        let mut unlogged = WriteOptions::default();
+        unlogged.disable_wal(true);
+        Ok(Arc::new(Self { db, path: path.to_path_buf(), unlogged }))
+    }
+
+    fn error(&self, e: &rocksdb::Error) -> Error {
+        Error::Store { path: self.path.clone(), detail: e.to_string() }
+    }
+
+    fn family(&self, name: &str) -> Result<&rocksdb::ColumnFamily, Error> {
+        self.db.cf_handle(name).ok_or_else(|| Error::Store {
+            path: self.path.clone(),
+            detail: format!("column family {name} is missing; the folder is not this job's"),
+        })
+    }
+
+    /// Flushes every memtable and hard-links the files into `dir`, which must not exist.
+    pub(crate) fn checkpoint(&self, dir: &Path, states: &[String]) -> Result<(), Error> {
+        for state in states {
+            let mut flush = FlushOptions::default();
+            flush.set_wait(true);
+            self.db.flush_cf_opt(self.family(state)?, &flush).map_err(|e| self.error(&e))?;
+        }
+        Checkpoint::new(&self.db)
+            .and_then(|checkpoint| checkpoint.create_checkpoint(dir))
+            .map_err(|e| self.error(&e))
+    }
+
+    /// Tells whether a state is kept here.
+    pub(crate) fn has(&self, state: &str) -> bool {
+        self.db.cf_handle(state).is_some()
+    }
+
+    /// Rewrites all files of a state, so that its filter sees every row.
+    pub(crate) fn compact(&self, state: &str) -> Result<(), Error> {
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        options.set_exclusive_manual_compaction(false);
+        let family = self.family(state)?;
+        self.db.flush_cf(family).map_err(|e| self.error(&e))?;
+        self.db.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
+        Ok(())
+    }
+}
+
+/// One state in a shard's database.
+pub(crate) struct RocksStore {
+    shard: Arc<ShardDb>,
+    state: String,
+}
+
+impl RocksStore {
+    pub(crate) fn new(shard: Arc<ShardDb>, state: String) -> Self {
+        Self { shard, state }
+    }
+}
+
+impl StateStore for RocksStore {
+    fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<bool, Error> {
+        let family = self.shard.family(&self.state)?;
+        let found = self.shard.db.get_pinned_cf(family, key).map_err(|e| self.shard.error(&e))?;
+        row.clear();
+        if let Some(found) = &found {
+            row.extend_from_slice(found);
+        }
+        Ok(found.is_some())
+    }
+
+    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error> {
+        let family = self.shard.family(&self.state)?;
+        let mut rows = self.shard.db.raw_iterator_cf(family);
+        rows.seek(prefix);
+        while let Some((key, row)) = rows.item() {
+            if !key.starts_with(prefix) {
+                break;
+            }
+            visit(key, row);
+            rows.next();
+        }
+        rows.status().map_err(|e| self.shard.error(&e))
+    }
+
+    fn apply(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
+        let family = self.shard.family(&self.state)?;
+        let mut batch = WriteBatch::default();
+        for (key, row) in changes {
+            match row {
+                Some(row) => batch.put_cf(family, key, row),
+                None => batch.delete_cf(family, key),
+            }
+        }
+        self.shard.db.write_opt(&batch, &self.shard.unlogged).map_err(|e| self.shard.error(&e))
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let Ok(family) = self.shard.family(&self.state) else { return 0 };
+        let size = self.shard.db.property_int_value_cf(family, "rocksdb.live-sst-files-size");
+        size.ok().flatten().unwrap_or(0)
+    }
+
+    fn snapshot(&self, _dir: &Path) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn reclaim(&mut self) -> Result<(u64, u64), Error> {
+        Ok((0, 0))
+    }
+}
+
+/// Makes one filter a compaction; the cut-off is read once, so that a compaction has one rule.
+struct CutOffFactory {
+    cut_off: SharedCutOff,
+}
+
+impl CompactionFilterFactory for CutOffFactory {
+    type Filter = CutOffFilter;
+
+    fn create(&mut self, _context: CompactionFilterContext) -> CutOffFilter {
+        let limit = self.cut_off.committed();
+        CutOffFilter { cut_off: Arc::clone(&self.cut_off), limit, rows: 0, bytes: 0 }
+    }
+
+    fn name(&self) -> &CStr {
+        c"stateward.cut-off"
+    }
+}
+
+/// Drops exactly the rows at or below the committed cut-off. It sees shadowed versions too, which
+/// is sound: their `ts` is not above the newest one's (SEMANTICS §1.15).
+struct CutOffFilter {
+    cut_off: SharedCutOff,
+    limit: i64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl CompactionFilter for CutOffFilter {
+    fn filter(&mut self, _level: u32, key: &[u8], row: &[u8]) -> Decision {
+        if row_ts(row) > self.limit {
+            return Decision::Keep;
+        }
+        self.rows += 1;
+        self.bytes += logical_bytes(key, row);
+        Decision::Remove
+    }
+
+    fn name(&self) -> &CStr {
+        c"stateward.cut-off"
+    }
+}
+
+impl Drop for CutOffFilter {
+    fn drop(&mut self) {
+        self.cut_off.dropped(self.rows, self.bytes);
+    }
+}

@@ -1,0 +1,44 @@
+//! The ranking, one state, and its breaker.
+
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use stateward_model::view::{BreakerRequest, CommandView, StateDetail, StatesPage, StatesQuery};
+
+use super::extract::{Json as Body, Params, Segments};
+use crate::app::App;
+use crate::auth::Actor;
+use crate::error::ApiError;
+
+type Of = (String, String, String, String);
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/states", get(states))
+        .route("/api/v1/states/{namespace}/{job}/{operator}/{state}", get(state))
+        .route("/api/v1/states/{namespace}/{job}/{operator}/{state}/breaker", post(breaker))
+}
+
+async fn states(
+    State(app): State<App>,
+    Params(query): Params<StatesQuery>,
+) -> Result<Json<StatesPage>, ApiError> {
+    app.states(query).await.map(Json)
+}
+
+async fn state(
+    State(app): State<App>,
+    Segments((namespace, job, operator, state)): Segments<Of>,
+) -> Result<Json<StateDetail>, ApiError> {
+    app.state(&namespace, &job, &operator, &state).await.map(Json)
+}
+
+async fn breaker(
+    State(app): State<App>,
+    actor: Actor,
+    Segments((namespace, job, operator, state)): Segments<Of>,
+    Body(request): Body<BreakerRequest>,
+) -> Result<Json<CommandView>, ApiError> {
+    let actor = actor.name();
+    app.command_breaker(&namespace, &job, &operator, &state, request, actor).await.map(Json)
+}

@@ -1,0 +1,69 @@
+//! What `demo` and `run` share: a job with its transport and build.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stateward::{ApiError, InProcess};
+use stateward_engine::{Job, JobHandle, RunOptions, Transport, TransportError};
+use stateward_model::{ProblemKind, key_hash};
+
+use crate::Failure;
+
+/// Carries reports to a server in this process.
+#[derive(Debug)]
+pub(crate) struct InThisProcess(pub(crate) InProcess);
+
+fn translate(error: &ApiError) -> TransportError {
+    let problem = error.problem();
+    let text = format!("{}: {}", problem.title, problem.detail);
+    let is = |kind: ProblemKind| problem.uri == kind.uri();
+    if is(ProblemKind::NotFound) || is(ProblemKind::Conflict) {
+        TransportError::UnknownRun(text)
+    } else if problem.status >= 500 {
+        TransportError::Unavailable(text)
+    } else {
+        TransportError::Refused(text)
+    }
+}
+
+impl Transport for InThisProcess {
+    fn hello(&self, body: &[u8]) -> Result<Vec<u8>, TransportError> {
+        self.0.hello(body).map_err(|e| translate(&e))
+    }
+
+    fn report(&self, body: &[u8]) -> Result<Vec<u8>, TransportError> {
+        self.0.report(body).map_err(|e| translate(&e))
+    }
+
+    fn commands(&self, run: &str, after: u64, wait: Duration) -> Result<Vec<u8>, TransportError> {
+        self.0.commands(run, after, wait).map_err(|e| translate(&e))
+    }
+}
+
+/// Names this build by the bytes of its program, so that two builds of one version differ.
+fn build_id() -> String {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let hash =
+        program.map_or_else(|_| "unknown".into(), |bytes| format!("{:016x}", key_hash(&bytes)));
+    format!("{}-{hash}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Recovers and starts a job in a data folder.
+pub(crate) fn start(
+    job: Job,
+    data_dir: &Path,
+    transport: Option<Arc<dyn Transport>>,
+) -> Result<JobHandle, Failure> {
+    let mut options = RunOptions::new(data_dir).build(&build_id(), option_env!("STATEWARD_COMMIT"));
+    if let Some(transport) = transport {
+        options = options.transport(transport);
+    }
+    job.start(options).map_err(Failure::unable)
+}
+
+/// Waits, off the async threads, until a job ends.
+pub(crate) async fn ended(handle: JobHandle) -> Result<(), Failure> {
+    let waiting = tokio::task::spawn_blocking(move || handle.wait());
+    waiting.await.map_err(Failure::unable)?.map_err(Failure::unable)
+}

@@ -1,0 +1,77 @@
+//! The binary `stateward`.
+//!
+//! Exit codes: 0 good, 1 the answer is no, 2 usage, 3 could not find out.
+
+mod serve;
+#[cfg(feature = "engine")]
+mod job;
+#[cfg(feature = "engine")]
+mod demo;
+#[cfg(feature = "engine")]
+mod run;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Shows, bounds and governs the state of streaming jobs.
+#[derive(Debug, Parser)]
+#[command(name = "stateward", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts the server.
+    Serve(serve::Arguments),
+    /// Starts the server and the demo job: a year of real flights, replayed.
+    #[cfg(feature = "engine")]
+    Demo(demo::Arguments),
+    /// Runs a ready-made job on your own data.
+    #[cfg(feature = "engine")]
+    Run(run::Arguments),
+}
+
+/// A command that failed: what to say, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    /// The arguments or the configuration cannot be used.
+    pub(crate) fn usage(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 2 }
+    }
+
+    /// The command could not do its work.
+    pub(crate) fn unable(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 3 }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let outcome = match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        #[cfg(feature = "engine")]
+        Command::Demo(arguments) => demo::run(&arguments),
+        #[cfg(feature = "engine")]
+        Command::Run(arguments) => run::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // nobody is left to tell when standard error is closed
+            drop(writeln!(std::io::stderr(), "stateward: {}", failure.message));
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What needs engine, server and web together, and what the tree says about itself.
+//!
+//! The tests are in `tests/tests`, one binary; here is what they share.
+
+pub mod browser;
+pub mod crash;
+pub mod tidy;

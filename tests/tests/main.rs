@@ -1,0 +1,6 @@
+//! The tests that need more than one crate, in one binary: each would link RocksDB again.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+mod crash;
+mod tidy;

@@ -1,0 +1,245 @@
+//! The page of one state: verdict and action first, three charts that prove it, then the detail in
+//! tabs. Tabs are links, so that they work with scripts off.
+
+mod head;
+mod charts;
+mod life;
+mod sites;
+mod storage;
+mod breaker;
+mod alerts;
+mod history;
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
+use stateward_model::alert::{Rule, Subject};
+use stateward_model::view::StateDetail;
+
+use self::charts::Charts;
+use self::head::Head;
+use super::act::{breaker_sender, clock, presets_for, rule_sender};
+use super::shown::shown;
+use crate::api::{Ask, answer, one};
+use crate::component::{BreakerAct, BreakerDialog, Crosshair, RuleAct, RuleDialog, Zoom};
+use crate::i18n::{Words, use_words};
+use crate::live::use_live;
+use crate::route::{RANGES, Range, StateRef, with_query};
+
+/// What a reader may do on this page: the acts open dialogs.
+#[derive(Clone, Copy, Debug)]
+struct Acts {
+    breaker: RwSignal<Option<BreakerAct>>,
+    rule: RwSignal<Option<RuleAct>>,
+}
+
+/// A tab, as it stands in `?tab=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tab {
+    #[default]
+    Life,
+    Sites,
+    Storage,
+    Breaker,
+    Alerts,
+    History,
+}
+
+impl Tab {
+    const ALL: [Self; 6] =
+        [Self::Life, Self::Sites, Self::Storage, Self::Breaker, Self::Alerts, Self::History];
+
+    fn code(self) -> &'static str {
+        match self {
+            Self::Life => "life",
+            Self::Sites => "sites",
+            Self::Storage => "storage",
+            Self::Breaker => "breaker",
+            Self::Alerts => "alerts",
+            Self::History => "history",
+        }
+    }
+
+    fn name(self, words: &Words) -> &'static str {
+        match self {
+            Self::Life => words.tab_life,
+            Self::Sites => words.tab_sites,
+            Self::Storage => words.tab_storage,
+            Self::Breaker => words.tab_breaker,
+            Self::Alerts => words.tab_alerts,
+            Self::History => words.tab_history,
+        }
+    }
+}
+
+/// Where the page is: the state, the range, the tab.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    at: StateRef,
+    range: Range,
+    tab: Tab,
+}
+
+impl Place {
+    fn href(&self) -> String {
+        let (from, to) = self.range.query();
+        let from = if self.range == Range::default() { String::new() } else { from };
+        let tab = if self.tab == Tab::default() { "" } else { self.tab.code() };
+        with_query(&self.at.path(), &[("from", &from), ("to", &to), ("tab", tab)])
+    }
+}
+
+fn use_place() -> Memo<Place> {
+    let (params, query) = (use_params_map(), use_query_map());
+    Memo::new(move |_| {
+        let (params, query) = (params.read(), query.read());
+        let part = |name: &str| params.get(name).unwrap_or_default();
+        let at = StateRef {
+            namespace: part("namespace"),
+            job_name: part("job"),
+            operator: part("operator"),
+            state: part("state"),
+        };
+        let range = Range::parse(query.get("from").as_deref(), query.get("to").as_deref());
+        let tab = query.get("tab").unwrap_or_default();
+        let tab = Tab::ALL.into_iter().find(|known| known.code() == tab).unwrap_or_default();
+        Place { at, range, tab }
+    })
+}
+
+/// `/states/{namespace}/{job}/{operator}/{state}`.
+#[component]
+pub fn StateView() -> impl IntoView {
+    let place = use_place();
+    let acts = Acts { breaker: RwSignal::new(None), rule: RwSignal::new(None) };
+    let live = use_live();
+    let data = answer(move || vec![Ask::State((&place.get().at).into())], live.figures);
+    let crosshair = Crosshair::new();
+    let presets = presets_for(acts.rule);
+    view! {
+        {move || view! { <Title text=format!("{} · Stateward", place.get().at.state)/> }}
+        {shown(data, one::<StateDetail>, move |detail, at| {
+            view! {
+                <Head detail=detail.clone() acts=acts at=at/>
+            }
+            .into_any()
+        })}
+        <Ranges place=place/>
+        <Charts place=place crosshair=crosshair zoom=use_zoom(place)/>
+        <Tabs place=place/>
+        {shown(data, one::<StateDetail>, move |detail, at| {
+            tab(place.get().tab, detail, acts, at)
+        })}
+        {move || {
+            (place.get().tab == Tab::Breaker).then(|| view! { <breaker::Backlog place=place/> })
+        }}
+        <BreakerDialog act=acts.breaker send=breaker_sender() now=clock()/>
+        <RuleDialog act=acts.rule send=rule_sender() presets=presets/>
+    }
+    .into_any()
+}
+
+fn tab(tab: Tab, detail: StateDetail, acts: Acts, at: i64) -> AnyView {
+    match tab {
+        Tab::Life => view! { <life::Life detail=detail/> }.into_any(),
+        Tab::Sites => view! { <sites::Sites detail=detail/> }.into_any(),
+        Tab::Storage => view! { <storage::Storage detail=detail/> }.into_any(),
+        Tab::Breaker => view! { <breaker::BreakerTab detail=detail acts=acts at=at/> }.into_any(),
+        Tab::Alerts => view! { <alerts::AlertsTab detail=detail acts=acts at=at/> }.into_any(),
+        Tab::History => view! { <history::History events=detail.events/> }.into_any(),
+    }
+}
+
+fn use_zoom(place: Memo<Place>) -> Callback<Zoom> {
+    let navigate = use_navigate();
+    Callback::new(move |zoom| {
+        let range = match zoom {
+            Zoom::To(from, to) => Range::Between(from, to),
+            Zoom::Back => Range::default(),
+        };
+        let href = Place { range, ..place.get_untracked() }.href();
+        navigate(&href, NavigateOptions { scroll: false, ..NavigateOptions::default() });
+    })
+}
+
+/// Ranges one click away.
+#[component]
+fn Ranges(
+    /// Where the page is.
+    place: Memo<Place>,
+) -> impl IntoView {
+    let (words, live) = (use_words(), use_live());
+    let names = [words.range_15m, words.range_1h, words.range_6h, words.range_24h, words.range_7d];
+    let links = move || {
+        let place = place.get();
+        RANGES
+            .into_iter()
+            .zip(names)
+            .map(|((_, millis), name)| {
+                let on = place.range == Range::Last(millis);
+                let href = Place { range: Range::Last(millis), ..place.clone() }.href();
+                let class = if on { "tab on" } else { "tab" };
+                view! { <a class=class href=href aria-current=on.then_some("true")>{name}</a> }
+            })
+            .collect_view()
+    };
+    let fixed = move || match place.get().range {
+        Range::Between(from, to) => {
+            Some(format!("{} – {}", live.date_time(from), live.date_time(to)))
+        }
+        Range::Last(_) => None,
+    };
+    view! {
+        <div class="toolbar ranges">
+            <nav class="tabs small" aria-label=words.time_range>{move || links()}</nav>
+            <span class="quiet">{move || fixed()}</span>
+            <span class="grow"></span>
+            <span class="quiet">{move || live.zone()}</span>
+        </div>
+    }
+    .into_any()
+}
+
+/// The tabs.
+#[component]
+fn Tabs(
+    /// Where the page is.
+    place: Memo<Place>,
+) -> impl IntoView {
+    let words = use_words();
+    let links = move || {
+        let place = place.get();
+        Tab::ALL
+            .map(|tab| {
+                let on = place.tab == tab;
+                let href = Place { tab, ..place.clone() }.href();
+                let class = if on { "tab on" } else { "tab" };
+                view! {
+                    <a class=class href=href aria-current=on.then_some("page")>{tab.name(words)}</a>
+                }
+            })
+            .into_iter()
+            .collect_view()
+    };
+    view! { <nav class="tabs" aria-label=words.tabs>{move || links()}</nav> }.into_any()
+}
+
+/// A rule on this state to start from.
+fn rule_for(detail: &StateDetail) -> Rule {
+    let row = &detail.row;
+    Rule {
+        id: 0,
+        name: format!("{} size", row.state),
+        job: format!("{}/{}", row.namespace, row.job_name),
+        operator: row.operator.clone(),
+        state: row.state.clone(),
+        subject: Subject::LogicalBytes,
+        above: (row.logical_bytes as f64 * 1.5 / 1_048_576.0).ceil().max(1.0) * 1_048_576.0,
+        traffic_per_second_min: 0.0,
+        for_millis: 60_000,
+        keep_firing_millis: 0,
+        severity: "warning".to_owned(),
+        enabled: true,
+    }
+}
