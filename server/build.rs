@@ -2,7 +2,6 @@
 //!
 //! Looks at `STATEWARD_WEB_PKG`, else at `target/web/pkg` of the workspace. Without a bundle the
 //! server is built all the same, and its pages are not hydrated.
-#![expect(clippy::print_stdout, reason = "a build script talks to cargo on standard output")]
 
 use std::env;
 use std::fs;

@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::job::encode_entry;
 use crate::state::{Backend, Gate, Lookup, Moment, RowAddress, StateConfig, StateKind};
 use crate::state::{StateOptions, Table};
-use crate::store::{Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, WriteCache};
+use crate::store::{
+    Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore, WriteCache,
+};
 use crate::telemetry::{Counters, Off, Recorder, Site};
 
 /// Memory of a benched state, in bytes.
@@ -171,6 +173,57 @@ impl<R: Recorder> StateBench for Driven<R> {
     fn finish(&mut self) -> Result<(), Error> {
         self.commit()?;
         self.table.write_back()?;
-        self.db.checkpoint(&self.dir.join("checkpoint"), &["state".to_owned()])
+        flush(&self.db, &self.dir)
+    }
+}
+
+/// Flushes everything, as a checkpoint does.
+fn flush(db: &ShardDb, dir: &Path) -> Result<(), Error> {
+    let dir = dir.join("checkpoint");
+    db.checkpoint(&dir, &["state".to_owned()])?;
+    std::fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))
+}
+
+/// The same work by hand on bare RocksDB with the same options: get, decode, change, encode, put,
+/// write-ahead log off.
+struct Bare {
+    shard: std::sync::Arc<ShardDb>,
+    store: RocksStore,
+    row: Vec<u8>,
+    dir: std::path::PathBuf,
+}
+
+/// Opens the baseline.
+///
+/// # Errors
+/// Where the folder cannot be used.
+pub fn open_bare(dir: &Path, memory: Memory) -> Result<Box<dyn StateBench>, Error> {
+    let rocks = RocksOptions::new(memory.block_cache, memory.memtable);
+    let shard = ShardDb::open(&dir.join("db"), &rocks, &[("state".to_owned(), None)])?;
+    let store = RocksStore::new(shard.clone(), "state".into());
+    Ok(Box::new(Bare { shard, store, row: Vec::new(), dir: dir.to_path_buf() }))
+}
+
+impl StateBench for Bare {
+    fn read_modify_write(&mut self, key: u64) -> Result<(), Error> {
+        let key = key.to_be_bytes();
+        let mut value = if self.store.get(&key, &mut self.row)? {
+            crate::codec::decode_value(&self.row, || "bench".into())?
+        } else {
+            BenchValue::new()
+        };
+        value.count += 1;
+        value.sum += 0.5;
+        self.row.clear();
+        self.row = crate::codec::encode_value(&value, std::mem::take(&mut self.row), "bench")?;
+        self.store.apply(&[(key.as_slice(), Some(self.row.as_slice()))])
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        flush(&self.shard, &self.dir)
     }
 }

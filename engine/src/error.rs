@@ -78,9 +78,9 @@ pub enum Error {
         /// The state.
         state: String,
     },
-    /// A shard ended without saying why; a bug.
-    #[error("shard {0} ended unexpectedly; please report this with the job's log")]
-    ShardLost(usize),
+    /// A thread of the job panicked: a bug, in the engine or in user code.
+    #[error("thread {0} panicked; its message is on standard error")]
+    ThreadLost(String),
 }
 
 impl Error {

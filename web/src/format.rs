@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn figures_have_three_digits_and_a_unit() {
         check(&bytes(0.0), "0 B");
-        check(&bytes(1023.0), "1 KiB");
+        check(&bytes(1023.0), "0.999 KiB");
         check(&bytes(4.72 * KIB * KIB * KIB), "4.72 GiB");
         check(&bytes(999.4), "999 B");
         check(&count(1_210_000.0), "1.21 M");

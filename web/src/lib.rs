@@ -7,6 +7,12 @@
 //! ([`page`]) and the frame around them ([`app`]). Everything up to `chart` is pure.
 #![expect(unreachable_pub, reason = "#[component] writes the props of a component as `pub`")]
 
+#[cfg(not(any(erase_components, doc)))]
+compile_error!(
+    "build with `--cfg erase_components`, as .cargo/config.toml asks: server and browser must agree. \
+     RUSTFLAGS in the environment replaces that file's flags; unset it, or add the flag to it"
+);
+
 mod route;
 mod format;
 mod i18n;

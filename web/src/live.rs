@@ -74,14 +74,8 @@ pub fn provide_live() -> Live {
     let (now_millis, set_now) = signal(None);
     let (local, set_local) = signal(false);
     let (connected, set_connected) = signal(None);
-    let live = Live {
-        figures: Tick(figures),
-        charts: Tick(charts),
-        now_millis,
-        local,
-        connected,
-        poke,
-    };
+    let live =
+        Live { figures: Tick(figures), charts: Tick(charts), now_millis, local, connected, poke };
     provide_context(live);
     // effects run in the browser only, once the page is hydrated
     Effect::new(move || start(poke, set_charts, set_now, set_local, set_connected));
@@ -132,8 +126,8 @@ fn start(
             connected.set(Some(false));
         });
         for name in EVENTS {
-            let listened = source
-                .add_event_listener_with_callback(name, on_message.as_ref().unchecked_ref());
+            let listened =
+                source.add_event_listener_with_callback(name, on_message.as_ref().unchecked_ref());
             // a name that cannot be listened to leaves the page with its own clock
             drop(listened);
         }
@@ -152,7 +146,8 @@ fn start(
             now.set(Some(js_sys::Date::now() as i64));
             seconds.update_value(|n| *n = n.wrapping_add(1));
             let second = seconds.get_value();
-            let due = changed.get_value() || (!open.get_value() && second.is_multiple_of(POLL_SECONDS));
+            let due =
+                changed.get_value() || (!open.get_value() && second.is_multiple_of(POLL_SECONDS));
             if due {
                 changed.set_value(false);
                 figures.update(|n| *n = n.wrapping_add(1));

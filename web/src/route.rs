@@ -93,8 +93,13 @@ pub enum Range {
 }
 
 /// The ranges one click away, as they stand in the URL.
-pub const RANGES: [(&str, i64); 5] =
-    [("-15m", 900_000), ("-1h", 3_600_000), ("-6h", 21_600_000), ("-24h", 86_400_000), ("-7d", 604_800_000)];
+pub const RANGES: [(&str, i64); 5] = [
+    ("-15m", 900_000),
+    ("-1h", 3_600_000),
+    ("-6h", 21_600_000),
+    ("-24h", 86_400_000),
+    ("-7d", 604_800_000),
+];
 
 /// Shortest range that a drag on a chart selects, ms.
 pub const RANGE_MILLIS_MIN: i64 = 5_000;
@@ -144,10 +149,10 @@ impl Range {
     pub fn query(self) -> (String, String) {
         match self {
             Self::Last(ago) => {
-                let from = RANGES.iter().find(|(_, millis)| *millis == ago).map_or_else(
-                    || format!("-{}s", ago / 1_000),
-                    |(name, _)| (*name).to_owned(),
-                );
+                let from = RANGES
+                    .iter()
+                    .find(|(_, millis)| *millis == ago)
+                    .map_or_else(|| format!("-{}s", ago / 1_000), |(name, _)| (*name).to_owned());
                 (from, String::new())
             }
             Self::Between(from, to) => (from.to_string(), to.to_string()),
@@ -164,7 +169,10 @@ mod tests {
         let state = StateRef::parse("default/a b/<script>/x/y").unwrap();
         assert_eq!(state.path(), "/states/default/a%20b/%3Cscript%3E/x%2Fy");
         assert_eq!(state.of(), "default/a b/<script>/x/y");
-        assert_eq!(with_query("/states", &[("sort", ""), ("filter", "a&b")]), "/states?filter=a%26b");
+        assert_eq!(
+            with_query("/states", &[("sort", ""), ("filter", "a&b")]),
+            "/states?filter=a%26b"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) fn demo(args: &[String]) -> Outcome {
     steps.next("checking what this machine has");
     prerequisite::ensure(prerequisite::BUILD)?;
     steps.next("building the web bundle");
-    web::build_or_do_without()?;
+    web::build_for_demo()?;
     steps.next("building the engine and the server (the first time, RocksDB takes 10 to 20 min)");
     let mut build = environment::cargo()?;
     build.args(["build", "--release", "--package", "stateward"]);

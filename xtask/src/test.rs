@@ -29,7 +29,7 @@ pub(crate) fn test(args: &[String]) -> Outcome {
     } else {
         prerequisite::ensure(prerequisite::BROWSER)?;
         steps.next("building the web bundle");
-        web::build_or_do_without()?;
+        web::build_for_test()?;
     }
     steps.next("building programs and tests (the first time, RocksDB takes 10 to 20 min)");
     // With `--tests` in the same call the dependencies get the features that the tests need, so

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::digest::digest;
 use crate::environment;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::step;
 use crate::usage;
 
@@ -20,8 +20,10 @@ const WASM: &str = "wasm32-unknown-unknown";
 const SOURCES: &[&str] = &[
     "web",
     "engine/model",
+    "xtask/Cargo.toml",
     "xtask/src/pack",
     "xtask/src/web.rs",
+    ".cargo/config.toml",
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -29,10 +31,12 @@ const SOURCES: &[&str] = &[
 /// What a finished bundle has.
 const FILES: &[&str] = &["web.js", "web.js.br", "web_bg.wasm", "web_bg.wasm.br"];
 
-/// Why there is no bundle.
+/// Why there is no bundle as it should be.
 enum Trouble {
     /// This machine cannot compile for the browser.
     NoTarget(String),
+    /// It is there, but larger than allowed.
+    TooLarge(Failure),
     /// The build failed.
     Failed(Failure),
 }
@@ -48,21 +52,37 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     usage::no_arguments("web", args)?;
     build().map_err(|trouble| match trouble {
         Trouble::NoTarget(why) => Failure::unknown(why),
-        Trouble::Failed(failure) => failure,
+        Trouble::TooLarge(failure) | Trouble::Failed(failure) => failure,
     })
 }
 
-/// Builds the bundle; where the machine cannot, says what that means and goes on.
-pub(crate) fn build_or_do_without() -> Outcome {
+/// Builds the bundle for tests: it must be as it should be, or this machine cannot make one.
+pub(crate) fn build_for_test() -> Outcome {
     match build() {
         Ok(()) => Ok(()),
-        Err(Trouble::Failed(failure)) => Err(failure),
         Err(Trouble::NoTarget(why)) => {
-            eprintln!("      {why}");
-            eprintln!("      Going on without: the pages are served and readable, but not live.");
+            do_without(&why);
             Ok(())
         }
+        Err(Trouble::TooLarge(failure) | Trouble::Failed(failure)) => Err(failure),
     }
+}
+
+/// Builds the bundle for a person who wants to see the pages, however large it is.
+pub(crate) fn build_for_demo() -> Outcome {
+    match build() {
+        Ok(()) | Err(Trouble::TooLarge(_)) => Ok(()),
+        Err(Trouble::NoTarget(why)) => {
+            do_without(&why);
+            Ok(())
+        }
+        Err(Trouble::Failed(failure)) => Err(failure),
+    }
+}
+
+fn do_without(why: &str) {
+    eprintln!("      {why}");
+    eprintln!("      Going on without: the pages are served and readable, but not live.");
 }
 
 fn build() -> Result<(), Trouble> {
@@ -79,9 +99,15 @@ fn build() -> Result<(), Trouble> {
     let target = environment::cache()?.join("wasm-target");
     compile(&target)?;
     let made = bundle.join("new");
-    pack(&target, &made)?;
+    let size = match pack(&target, &made) {
+        Ok(()) => Ok(()),
+        Err(failure) if failure.exit == Exit::No => Err(Trouble::TooLarge(failure)),
+        Err(failure) => return Err(failure.into()),
+    };
     let pkg = bundle.join("pkg");
     fs::rename(&made, &pkg).map_err(|error| Failure::file("rename", &made, &error))?;
+    // Without a stamp, a bundle that is too large is made and refused again.
+    size?;
     let stamp = bundle.join("stamp");
     fs::write(&stamp, digest).map_err(|error| Failure::file("write", &stamp, &error))?;
     Ok(())

@@ -65,7 +65,7 @@ fn answer(
     }
     let detail = format!("{status}: {}", String::from_utf8_lossy(&body));
     Err(match status.as_u16() {
-        404 | 409 => TransportError::UnknownRun(detail),
+        404 => TransportError::UnknownRun(detail),
         429 | 500..=599 => TransportError::Unavailable(detail),
         _ => TransportError::Refused(detail),
     })

@@ -238,7 +238,9 @@ impl Spill {
             reader.seek(head - segment.first)?;
             self.reader = Some((segment.first, reader));
         }
-        let Some((first, reader)) = &mut self.reader else { return Err(Error::ShardLost(0)) };
+        let Some((first, reader)) = &mut self.reader else {
+            return Err(Error::ThreadLost("spill reader".into()));
+        };
         let mut payload = Vec::new();
         if !reader.next(&mut payload)? {
             return Err(reader.damaged());

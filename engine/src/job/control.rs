@@ -89,6 +89,8 @@ pub(crate) struct JobControl {
     committed: AtomicU64,
     /// Finish the epoch in flight, take a checkpoint, end.
     stop: AtomicBool,
+    /// The epoch that the job ends with, once that is known; 0 until then.
+    last: AtomicU64,
     /// End now; set after the last commit, or on failure.
     exit: AtomicBool,
     paused: AtomicBool,
@@ -105,6 +107,7 @@ impl JobControl {
             checkpoint: AtomicU64::new(0),
             committed: AtomicU64::new(committed),
             stop: AtomicBool::new(false),
+            last: AtomicU64::new(0),
             exit: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             running_partitions: AtomicU64::new(partitions),
@@ -144,6 +147,16 @@ impl JobControl {
 
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Acquire)
+    }
+
+    /// No epoch follows this one.
+    pub(crate) fn end_with(&self, epoch: u64) {
+        self.last.store(epoch, Ordering::Release);
+    }
+
+    /// Tells whether the job ends with this epoch.
+    pub(crate) fn is_last(&self, epoch: u64) -> bool {
+        self.last.load(Ordering::Acquire) == epoch
     }
 
     pub(crate) fn exit(&self) {

@@ -15,7 +15,7 @@ use crate::changelog::{CommitRecord, LogPosition, SegmentedLog, sync_dir};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::kill;
-use crate::telemetry::{Board, Dense};
+use crate::telemetry::Dense;
 
 /// How long the coordinator waits for a shard before it looks whether the job failed.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -47,7 +47,8 @@ pub(crate) type SharedFigures = Arc<Mutex<CommitFigures>>;
 pub(crate) struct Coordinator {
     pub(crate) control: Arc<JobControl>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) board: Arc<Board>,
+    /// Diverted events that waited at the end of the last epoch; a run begins as if there were any.
+    pub(crate) pending: u64,
     pub(crate) from_shards: Receiver<FromShard>,
     pub(crate) shards: usize,
     pub(crate) job_dir: PathBuf,
@@ -65,7 +66,7 @@ impl Coordinator {
         let mut drained_epochs = 0;
         while !self.control.exiting() {
             let began = self.clock.monotonic_micros();
-            let finished = self.control.all_partitions_finished() && self.nothing_pending();
+            let finished = self.control.all_partitions_finished() && self.pending == 0;
             if finished && drained_epochs >= 2 {
                 self.control.stop();
             }
@@ -74,6 +75,9 @@ impl Coordinator {
             let checkpoint = stopping
                 || since >= self.pace.checkpoint_interval
                 || self.changelog_bytes() > self.pace.changelog_bytes_max;
+            if stopping {
+                self.control.end_with(self.next_epoch);
+            }
             if !self.epoch(began, checkpoint)? {
                 break;
             }
@@ -104,10 +108,6 @@ impl Coordinator {
         }
     }
 
-    fn nothing_pending(&self) -> bool {
-        self.board.read().iter().flat_map(|shard| &shard.operators).all(|op| op.pending == 0)
-    }
-
     fn changelog_bytes(&self) -> u64 {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner).changelog_bytes
     }
@@ -121,10 +121,13 @@ impl Coordinator {
         }
         self.control.request(epoch, checkpoint);
         let mut positions = vec![LogPosition::default(); self.shards];
+        let mut all_pending = 0;
         for _ in 0..self.shards {
-            let Some(FromShard::Ready { shard, epoch: of, log, sync }) = self.receive() else {
+            let ready = self.receive();
+            let Some(FromShard::Ready { shard, epoch: of, log, sync, pending }) = ready else {
                 return Ok(false);
             };
+            all_pending += pending;
             assert_eq!(of, epoch, "shard {shard} ended another epoch than the one requested");
             kill::point("before-sync");
             for (path, file) in sync {
@@ -136,7 +139,7 @@ impl Coordinator {
         }
         self.commit(epoch, positions)?;
         kill::point("after-sync");
-        self.next_epoch = epoch + 1;
+        (self.next_epoch, self.pending) = (epoch + 1, all_pending);
         self.control.commit(epoch);
         let micros = self.clock.monotonic_micros().saturating_sub(began);
         self.with_figures(|figures| figures.commit_micros.add(micros, 1));

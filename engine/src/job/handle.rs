@@ -60,21 +60,19 @@ impl JobHandle {
     ///
     /// # Errors
     /// What made it fail.
-    pub fn wait(self) -> Result<(), Error> {
-        let mut lost = None;
-        for (index, thread) in self.work.into_iter().enumerate() {
-            if thread.join().is_err() {
-                self.control.exit();
-                lost.get_or_insert(Error::ShardLost(index));
-            }
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.join();
+        self.control.take_failure().map_or(Ok(()), Err)
+    }
+
+    /// Waits for all threads.
+    fn join(&mut self) {
+        for thread in self.work.drain(..) {
+            joined(thread);
         }
         self.control.exit();
-        for thread in self.link {
-            drop(thread.join());
-        }
-        match self.control.take_failure().or(lost) {
-            Some(error) => Err(error),
-            None => Ok(()),
+        for thread in self.link.drain(..) {
+            joined(thread);
         }
     }
 
@@ -154,5 +152,21 @@ impl JobHandle {
         let shared = lock(&self.governing);
         let rulings = shared.governor.rulings();
         shared.reporter.peek(&rulings)
+    }
+}
+
+/// A handle that is dropped ends its job at once, as a crash would: the next start goes on from the
+/// last commit.
+impl Drop for JobHandle {
+    fn drop(&mut self) {
+        self.control.exit();
+        self.join();
+    }
+}
+
+/// Waits for a thread; one that panicked has already failed the job.
+fn joined(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        tracing::warn!("a thread of the job panicked");
     }
 }

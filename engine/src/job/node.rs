@@ -63,6 +63,10 @@ pub(crate) fn encode_entry(entry: &Entry<'_>) -> Result<Vec<u8>, Error> {
 pub(crate) trait Node {
     /// Does a bounded piece of work; never blocks.
     fn poll(&mut self, env: &mut NodeEnv<'_>) -> Result<Polled, Error>;
+    /// Sends on what waits for room downstream; `true` when nothing waits.
+    fn flush(&mut self) -> bool {
+        true
+    }
     /// The epoch is committed.
     fn committed(&mut self, _epoch: u64) -> Result<(), Error> {
         Ok(())

@@ -33,7 +33,14 @@ pub(crate) struct Barrier {
 /// What a shard tells the coordinator.
 pub(crate) enum FromShard {
     /// Its part of the epoch is appended; these files have to be synced.
-    Ready { shard: usize, epoch: u64, log: LogPosition, sync: Vec<(PathBuf, Arc<File>)> },
+    Ready {
+        shard: usize,
+        epoch: u64,
+        log: LogPosition,
+        sync: Vec<(PathBuf, Arc<File>)>,
+        /// Diverted events that wait, as of the end of the epoch.
+        pending: u64,
+    },
     /// Its part of the checkpoint is on disk.
     Saved { shard: usize, result: Result<(), Error> },
 }
@@ -63,7 +70,9 @@ impl Shard {
         let mut epoch_meta = ShardMeta::default();
         let mut sync = Vec::new();
         let mut passed = 0;
-        let mut barrier = None;
+        let mut barrier: Option<Barrier> = None;
+        // nodes that rest until the checkpoint is taken: what they did next would be in it too
+        let mut resting = vec![false; self.nodes.len()];
         let mut next_tick = 0;
         while !self.control.exiting() {
             self.take_commit()?;
@@ -72,7 +81,12 @@ impl Shard {
             let now = self.clock.monotonic_micros();
             let tick = now >= next_tick;
             // downstream first, so that what is full drains before more comes
-            for at in (0..self.nodes.len()).rev() {
+            for (node, rests) in self.nodes.iter_mut().zip(&mut resting).rev() {
+                if *rests {
+                    node.flush();
+                    continue;
+                }
+                let passed_before = passed;
                 let mut env = NodeEnv {
                     wall,
                     clock: self.clock.as_ref(),
@@ -83,16 +97,20 @@ impl Shard {
                     nodes_passed: &mut passed,
                     barrier: &mut barrier,
                 };
-                let Some(node) = self.nodes.get_mut(at) else { break };
                 progress |= node.poll(&mut env)? == Polled::Progress;
-                if tick {
+                *rests = *env.nodes_passed > passed_before && env.barrier.is_some_and(|b| b.checkpoint);
+                if tick && !*rests {
                     node.tick(&mut env)?;
                 }
             }
-            if passed == self.nodes.len()
-                && let Some(done) = barrier.take()
+            // a checkpoint waits for the commit, so every barrier must have left this shard
+            let nodes = &mut self.nodes;
+            let leaves = |b: &mut Barrier| !b.checkpoint || nodes.iter_mut().all(|n| n.flush());
+            if passed == resting.len()
+                && let Some(done) = barrier.take_if(leaves)
             {
                 passed = 0;
+                resting.fill(false);
                 let meta = std::mem::take(&mut epoch_meta);
                 self.end_epoch(done, meta, std::mem::take(&mut sync))?;
             }
@@ -123,7 +141,7 @@ impl Shard {
             for node in &mut self.nodes {
                 node.committed(committed)?;
             }
-            if self.control.all_partitions_finished() && self.control.stopping() {
+            if self.control.all_partitions_finished() && self.control.is_last(committed) {
                 self.close()?;
             }
         }
@@ -139,13 +157,14 @@ impl Shard {
         kill::point("before-append");
         let epoch = barrier.epoch;
         self.meta.advance(meta.clone());
+        let pending = meta.operators.iter().map(|operator| operator.sample.pending).sum();
         self.changelog.append(&encode_entry(&Entry::End { epoch, meta })?)?;
         self.changelog.flush()?;
         kill::point("after-append");
         let mut sync = sync;
         sync.push(self.changelog.file());
         let log = self.changelog.position();
-        let ready = FromShard::Ready { shard: self.index, epoch, log, sync };
+        let ready = FromShard::Ready { shard: self.index, epoch, log, sync, pending };
         self.tell(ready);
         if barrier.checkpoint {
             let result = self.checkpoint(epoch);

@@ -260,8 +260,15 @@ impl<T: Clone> Node for SourceNode<T> {
         Ok(if progress { Polled::Progress } else { Polled::Idle })
     }
 
-    fn committed(&mut self, _epoch: u64) -> Result<(), Error> {
-        self.partitions.iter_mut().for_each(|partition| partition.reader.committed());
+    fn flush(&mut self) -> bool {
+        self.output.flush()
+    }
+
+    fn committed(&mut self, epoch: u64) -> Result<(), Error> {
+        // a source may have passed the next barrier already; then its position is not this epoch's
+        if epoch + 1 == self.epoch {
+            self.partitions.iter_mut().for_each(|partition| partition.reader.committed());
+        }
         Ok(())
     }
 

@@ -84,7 +84,7 @@ impl Starting {
         let coordinator = Coordinator {
             control: Arc::clone(&self.control),
             clock: Arc::clone(&self.options.clock),
-            board: Arc::clone(&board),
+            pending: u64::MAX,
             from_shards,
             shards,
             job_dir: self.folder.path.clone(),
@@ -110,12 +110,15 @@ impl Starting {
         name: &str,
         run: impl FnOnce() -> Result<(), Error> + Send + 'static,
     ) -> Result<JoinHandle<()>, Error> {
-        let control = Arc::clone(&self.control);
+        let (control, thread_name) = (Arc::clone(&self.control), name.to_owned());
         std::thread::Builder::new()
             .name(name.into())
             .spawn(move || {
-                if let Err(e) = run() {
-                    control.fail(e);
+                // a panic must end the job as an error does, or the other threads would wait for ever
+                match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(e)) => control.fail(e),
+                    Err(_) => control.fail(Error::ThreadLost(thread_name)),
                 }
             })
             .map_err(Error::io("start thread", name))
@@ -206,7 +209,10 @@ impl Starting {
             for thread in threads {
                 drop(thread.join());
             }
-            return Err(self.control.take_failure().unwrap_or(Error::ShardLost(0)));
+            return Err(self
+                .control
+                .take_failure()
+                .unwrap_or(Error::ThreadLost("stateward-shard".into())));
         }
         Ok(threads)
     }

@@ -100,6 +100,8 @@ where
             let version = gate.shared.version();
             if *seen != version {
                 gate.mode = gate.shared.mode();
+                // what was refused last was refused by the former mode
+                gate.next_event();
                 *seen = version;
             }
             self.guarded |= matches!(gate.mode, GateMode::Budget | GateMode::Refuse);
@@ -329,8 +331,7 @@ where
     O: Clone + 'static,
 {
     fn poll(&mut self, env: &mut NodeEnv<'_>) -> Result<Polled, Error> {
-        let ready = self.parts.output.flush() & self.parts.late.flush();
-        if !ready {
+        if !self.flush() {
             return Ok(Polled::Blocked);
         }
         self.read_gates();
@@ -364,9 +365,12 @@ where
                 table.after_batch(|rows| env.log(&Entry::Rows { epoch, state, rows }))?;
             }
         }
-        self.parts.output.flush();
-        self.parts.late.flush();
+        self.flush();
         Ok(if progress { Polled::Progress } else { Polled::Idle })
+    }
+
+    fn flush(&mut self) -> bool {
+        self.parts.output.flush() & self.parts.late.flush()
     }
 
     fn committed(&mut self, epoch: u64) -> Result<(), Error> {

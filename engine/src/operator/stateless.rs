@@ -37,6 +37,10 @@ where
         Ok(Polled::Progress)
     }
 
+    fn flush(&mut self) -> bool {
+        self.output.flush()
+    }
+
     fn report(&mut self, board: &mut crate::telemetry::ShardBoard) {
         self.output.add_counts_to(&mut board.edges);
     }

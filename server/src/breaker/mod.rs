@@ -49,14 +49,17 @@ pub(crate) async fn breakers(core: &Core) -> Result<Vec<BreakerCard>, ApiError> 
 fn not_closed(core: &Core, ordered: &BTreeSet<[String; 4]>) -> Vec<BreakerCard> {
     let now_millis = core.clock.now_millis();
     let jobs = core.catalog.jobs();
-    let cards = jobs
-        .values()
-        .flat_map(|job| job.states().map(move |state| card_of(job, state, now_millis)));
-    let is_ordered = |card: &BreakerCard| {
-        let of = [&card.namespace, &card.job_name, &card.operator, &card.state];
-        ordered.contains(&of.map(String::clone))
-    };
-    cards.filter(|card| !card.breaker.is_closed() || is_ordered(card)).collect()
+    let mut cards = Vec::new();
+    for job in jobs.values() {
+        let (namespace, job_name) = &job.run.job;
+        let is_ordered = |of: JobState<'_>| {
+            let of = [namespace, job_name, &of.sample.operator, &of.sample.state];
+            !ordered.is_empty() && ordered.contains(&of.map(String::clone))
+        };
+        let shown = job.states().filter(|of| !of.sample.breaker.is_closed() || is_ordered(*of));
+        cards.extend(shown.map(|of| card_of(job, of, now_millis)));
+    }
+    cards
 }
 
 /// Nodes that get nothing of an event that the operator diverts, in topological order.

@@ -94,19 +94,32 @@ impl Job {
 
     /// The states of the last report with what was declared and what is recent.
     pub(crate) fn states(&self) -> impl Iterator<Item = JobState<'_>> {
+        let declared: BTreeMap<(&str, &str), &StateDeclaration> = self
+            .run
+            .hello
+            .states
+            .iter()
+            .map(|d| ((d.operator.as_str(), d.state.as_str()), d))
+            .collect();
         let samples = self.report.as_deref().map(|report| report.states.as_slice());
-        samples.unwrap_or_default().iter().filter_map(|sample| self.with_declaration(sample))
+        samples.unwrap_or_default().iter().filter_map(move |sample| {
+            let declaration = declared.get(&(sample.operator.as_str(), sample.state.as_str()))?;
+            self.joined(declaration, sample)
+        })
     }
 
     /// One state of the last report.
     pub(crate) fn state(&self, operator: &str, state: &str) -> Option<JobState<'_>> {
         let samples = &self.report.as_deref()?.states;
         let sample = samples.iter().find(|s| s.operator == operator && s.state == state)?;
-        self.with_declaration(sample)
+        self.joined(declaration(&self.run.hello, operator, state)?, sample)
     }
 
-    fn with_declaration<'a>(&'a self, sample: &'a StateSample) -> Option<JobState<'a>> {
-        let declaration = declaration(&self.run.hello, &sample.operator, &sample.state)?;
+    fn joined<'a>(
+        &'a self,
+        declaration: &'a StateDeclaration,
+        sample: &'a StateSample,
+    ) -> Option<JobState<'a>> {
         let recent = self.recent.get(&(sample.operator.clone(), sample.state.clone()))?;
         Some(JobState { declaration, sample, recent })
     }

@@ -13,10 +13,10 @@ pub(crate) fn jobs(core: &Core) -> Vec<JobRow> {
 
 fn row(job: &Job, now_millis: i64) -> JobRow {
     let hello = &job.run.hello;
-    let report = job.report.as_deref().cloned();
-    let wall_millis = report.as_ref().map(|report| report.wall_millis);
-    let sample = report.as_ref().map(|report| report.job.clone()).unwrap_or_default();
-    let states = report.as_ref().map(|report| report.states.as_slice()).unwrap_or_default();
+    let report = job.report.as_deref();
+    let wall_millis = report.map(|report| report.wall_millis);
+    let sample = report.map(|report| report.job.clone()).unwrap_or_default();
+    let states = report.map(|report| report.states.as_slice()).unwrap_or_default();
     JobRow {
         namespace: job.run.job.0.clone(),
         job_name: job.run.job.1.clone(),
@@ -32,7 +32,7 @@ fn row(job: &Job, now_millis: i64) -> JobRow {
         folder_bytes: sample.folder_bytes,
         replay_factor: if report.is_some() { sample.replay_factor } else { hello.replay_factor },
         sources: sample.sources,
-        operators: report.map(|report| report.operators).unwrap_or_default(),
+        operators: report.map(|report| report.operators.clone()).unwrap_or_default(),
         clock_offset_millis: wall_millis.zip(job.received_millis).map_or(0, |(at, got)| at - got),
         build_id: hello.build_id.clone(),
         silent_since_millis: job.silent_since_millis(now_millis),

@@ -14,8 +14,10 @@ use stateward_tests::crash::{
     flow_job, flow_options, wait_for,
 };
 
+/// Turns of waiting between two looks at the figures, which cost a walk through the folder.
+const TURNS_A_CHECK: usize = 20;
 /// Epochs that pass before the breaker is tripped.
-const EPOCHS_UNTRIPPED: u64 = 12;
+const EPOCHS_UNTRIPPED: u64 = 4;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,11 +41,13 @@ fn main() -> anyhow::Result<()> {
                 if breaker()? == Phase::Closed {
                     let from = handle.epoch();
                     wait_for("some epochs", || {
+                        anyhow::ensure!(!handle.has_ended(), "it ended before it was tripped");
                         Ok((handle.epoch() >= from + EPOCHS_UNTRIPPED).then_some(()))
                     })?;
                     handle.trip(WRITER, "b", Action::Divert, "test", "it grows")?;
                 }
                 wait_for("all input", || {
+                    anyhow::ensure!(!handle.has_ended(), "it ended with a breaker open");
                     check_conservation(&handle)?;
                     let report = handle.figures();
                     let at_end = |source: &stateward_model::wire::SourceSample| source.finished;
@@ -67,16 +71,15 @@ fn to_its_end(handle: JobHandle, data_dir: &Path) -> anyhow::Result<()> {
     let edges = handle.hello().edges;
     let mut overflowed = false;
     while !handle.has_ended() {
-        overflowed |= has_overflow(data_dir);
         check_conservation(&handle)?;
-        std::thread::park_timeout(TURN);
+        for _ in 0..TURNS_A_CHECK {
+            overflowed |= has_overflow(data_dir);
+            std::thread::park_timeout(TURN);
+        }
     }
     // the shards publish their last figures on their way out
-    let mut report = handle.figures();
-    for _ in 0..100 {
-        std::thread::park_timeout(TURN);
-        report = handle.figures();
-    }
+    (0..TURNS_A_CHECK).for_each(|_| std::thread::park_timeout(TURN));
+    let report = handle.figures();
     handle.wait()?;
     let exchanges = edges.iter().filter(|edge| edge.exchange).count();
     let outcome = Outcome { report, exchanges, overflowed };

@@ -46,6 +46,10 @@ pub(super) const TTL_MILLIS_MAX: i64 = 20_000;
 pub(super) const TTL_MILLIS_MIN: i64 = 11_000;
 /// Origins that are steady.
 const STEADY: u64 = 700;
+/// Entries that a flood writes.
+pub(super) const FLOOD_ENTRIES: u32 = 2_000;
+/// Records from one flood to the next; odd, so that floods meet different phases of an epoch.
+const FLOOD_RECORDS: u64 = 7_801;
 /// Keys of the second operator.
 const TARGETS: u64 = 40;
 
@@ -66,6 +70,8 @@ pub enum Deed {
     Read,
     /// Deletes.
     Delete,
+    /// Writes [`FLOOD_ENTRIES`] entries at once, more than a write cache holds.
+    Flood,
 }
 
 /// One record of the input.
@@ -106,7 +112,7 @@ pub fn write_input(path: &Path, seed: u64, records: u64) -> anyhow::Result<()> {
 
 fn event(n: u64, records: u64, random: &mut Random) -> Event {
     let now = START_MILLIS + n as i64 * STEP_MILLIS;
-    let (deed, amount) = (deed(random), random.below(1_000));
+    let (mut deed, amount) = (deed(random), random.below(1_000));
     let (ts, a) = match random.below(100) {
         0..=1 if n > records / 2 => {
             // a second ancient event of an origin is as late as the first
@@ -120,6 +126,9 @@ fn event(n: u64, records: u64, random: &mut Random) -> Event {
         }
         _ => {
             let ts = now - random.below(BOUND_MILLIS as u64) as i64;
+            if n % FLOOD_RECORDS == FLOOD_RECORDS - 1 {
+                deed = Deed::Flood;
+            }
             (ts, format!("steady-{}", random.below(STEADY)))
         }
     };

@@ -9,7 +9,7 @@ use stateward_engine::{
     Timed, Ttl, UpdateType, ValueStateDescriptor, Watermarks,
 };
 
-use super::event::{BOUND_MILLIS, Deed, Event, TTL_MILLIS_MAX, TTL_MILLIS_MIN};
+use super::event::{BOUND_MILLIS, Deed, Event, FLOOD_ENTRIES, TTL_MILLIS_MAX, TTL_MILLIS_MIN};
 
 /// Name of the job.
 pub const FLOW: &str = "flow";
@@ -19,11 +19,12 @@ pub const ENRICH: &str = "enrich";
 pub const MERGE: &str = "merge";
 
 /// The states with a TTL, in ms.
-pub(super) const TTLS: [((&str, &str), i64); 6] = [
+pub(super) const TTLS: [((&str, &str), i64); 7] = [
     ((ENRICH, "session"), 12_000),
     ((ENRICH, "profile"), TTL_MILLIS_MIN),
     ((ENRICH, "recent"), TTL_MILLIS_MAX),
     ((ENRICH, "first"), 15_000),
+    ((ENRICH, "flood"), TTL_MILLIS_MAX),
     ((MERGE, "origin"), 13_000),
     ((MERGE, "seen"), 14_000),
 ];
@@ -52,12 +53,14 @@ struct Merged {
     seen: Option<u64>,
 }
 
-/// Short epochs and checkpoints, and a write cache that overflows.
+/// Short epochs and checkpoints; a write cache that holds less than the larger states and that
+/// every flood overflows. (A cache that the epochs' everyday changes overflow would spend all time
+/// on making and removing scratch databases.)
 pub fn flow_options(data_dir: &Path) -> RunOptions {
     RunOptions::new(data_dir)
         .commit_interval(Duration::from_millis(8))
-        .checkpoint_interval(Duration::from_millis(50))
-        .cache_bytes(24 << 10)
+        .checkpoint_interval(Duration::from_millis(100))
+        .cache_bytes(96 << 10)
         .store_bytes(8 << 20, 256 << 10)
 }
 
@@ -95,12 +98,13 @@ fn enrich(
     );
     let on_read = ttl(ENRICH, "profile").update(UpdateType::OnReadAndWrite);
     let profile = open.value_state(ValueStateDescriptor::<u64>::new("profile").ttl(on_read));
-    let recent = open
-        .map_state(MapStateDescriptor::<u32, u64>::new("recent").ttl(ttl(ENRICH, "recent")));
+    let recent =
+        open.map_state(MapStateDescriptor::<u32, u64>::new("recent").ttl(ttl(ENRICH, "recent")));
     let on_create = ttl(ENRICH, "first").update(UpdateType::OnCreate);
-    let first =
-        open.value_state(ValueStateDescriptor::<u64>::new("first").ttl(on_create).heap());
+    let first = open.value_state(ValueStateDescriptor::<u64>::new("first").ttl(on_create).heap());
     let count = open.value_state(ValueStateDescriptor::<u64>::new("count"));
+    let flood =
+        open.map_state(MapStateDescriptor::<u32, u64>::new("flood").ttl(ttl(ENRICH, "flood")));
     Ok(move |event: &Event, ctx: Enriching<'_, '_>| {
         let slot = (event.amount % 5) as u32;
         let mut made = Enriched {
@@ -146,6 +150,15 @@ fn enrich(
                     profile.delete(ctx)?;
                 }
             }
+            Deed::Flood => {
+                for entry in 0..FLOOD_ENTRIES {
+                    flood.put(ctx, &entry, &event.n)?;
+                    if entry % 3 == 0 {
+                        flood.remove(ctx, &(entry / 2))?;
+                    }
+                }
+                made.session = Some((flood.entries(ctx)?.len() as u64, 0));
+            }
         }
         ctx.emit(made);
         Ok(())
@@ -161,8 +174,7 @@ fn merge(
         MapStateDescriptor::<String, (u64, u64)>::new("origin").ttl(ttl(MERGE, "origin")),
     );
     let on_read = ttl(MERGE, "seen").update(UpdateType::OnReadAndWrite);
-    let seen =
-        open.map_state(MapStateDescriptor::<String, u64>::new("seen").ttl(on_read).heap());
+    let seen = open.map_state(MapStateDescriptor::<String, u64>::new("seen").ttl(on_read).heap());
     // (events, sum, newest event time): the order of events makes no difference
     let total = open.value_state(ValueStateDescriptor::<(u64, u64, i64)>::new("total"));
     Ok(move |enriched: &Enriched, ctx: Merging<'_, '_>| {
@@ -183,7 +195,7 @@ fn merge(
                     origin.entries(ctx)?;
                 }
             }
-            Deed::Overwrite => {
+            Deed::Overwrite | Deed::Flood => {
                 origin.put(ctx, a, &(1, weight))?;
                 seen.put(ctx, a, &event.n)?;
             }

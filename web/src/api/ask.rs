@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_moving_range_is_one_question_and_many_requests() {
-        let query = SeriesQuery { of: "a/b".into(), figure: "entries".into(), ..SeriesQuery::default() };
+        let query =
+            SeriesQuery { of: "a/b".into(), figure: "entries".into(), ..SeriesQuery::default() };
         let ask = Ask::Over(query, Range::default());
         assert_eq!(ask.name(), ask.clone().name());
         assert_eq!(

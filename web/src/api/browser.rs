@@ -29,7 +29,8 @@ async fn call(method: &str, path: String, body: Option<String>) -> Result<String
     }
     init.set_headers(&headers);
     let window = web_sys::window().ok_or_else(|| lost(JsValue::NULL))?;
-    let response = JsFuture::from(window.fetch_with_str_and_init(&path, &init)).await.map_err(lost)?;
+    let response =
+        JsFuture::from(window.fetch_with_str_and_init(&path, &init)).await.map_err(lost)?;
     let response: web_sys::Response = response.dyn_into().map_err(lost)?;
     let text = JsFuture::from(response.text().map_err(lost)?).await.map_err(lost)?;
     let text = text.as_string().unwrap_or_default();

@@ -1,12 +1,12 @@
 //! Made-up answers for tests: names and figures that no product has.
 
 use serde::Serialize;
-use stateward_model::breaker::{Action, Breaker, Phase, Policy};
 use stateward_model::alert::{Instance, Phase as AlertPhase, Rule, Subject};
+use stateward_model::breaker::{Action, Breaker, Phase, Policy};
 use stateward_model::view::{
     AlertRow, AlertTransition, AlertsPage, Annotation, AuditPage, AuditRow, BreakerCard,
-    CommandView, JobRow, LineageGraph, Overview, SeriesAnswer, SeriesLine, SeriesQuery, StateDetail,
-    StateRow, StatesPage, StatesQuery,
+    CommandView, JobRow, LineageGraph, Overview, SeriesAnswer, SeriesLine, SeriesQuery,
+    StateDetail, StateRow, StatesPage, StatesQuery,
 };
 use stateward_model::wire::{
     AccessKind, CommandPhase, CommandProgress, EdgeDeclaration, NodeDeclaration, NodeKind,
@@ -71,7 +71,9 @@ pub(crate) fn row(state: &str) -> StateRow {
         reads_per_second: Some(31_002.0),
         ttl_millis: Some(129_600_000),
         breaker: Breaker::default(),
-        sparkline: (0..60).map(|n| 1e9 + f64::from(n) * 1e7 + f64::from(n * 37 % 11) * 6e6).collect(),
+        sparkline: (0..60)
+            .map(|n| 1e9 + f64::from(n) * 1e7 + f64::from(n * 37 % 11) * 6e6)
+            .collect(),
         replay_factor: 288.0,
         wall_millis: NOW - 2_000,
         silent_since_millis: None,
@@ -89,7 +91,15 @@ fn rows(count: u32) -> Vec<StateRow> {
         VerdictKind::CannotTell,
         VerdictKind::Working,
     ];
-    let names = ["parcel_trail", "peeked_carts", "hot_lanes", "brief_seen", "slow_fares", "new_rings", "gate_turns"];
+    let names = [
+        "parcel_trail",
+        "peeked_carts",
+        "hot_lanes",
+        "brief_seen",
+        "slow_fares",
+        "new_rings",
+        "gate_turns",
+    ];
     (0..count)
         .map(|n| {
             let at = n as usize % kinds.len();
@@ -98,7 +108,8 @@ fn rows(count: u32) -> Vec<StateRow> {
             if n as usize >= kinds.len() {
                 row.state = format!("{}_{n}", row.state);
             }
-            row.operator = ["fold", "rotate", "match"].get(n as usize % 3).copied().unwrap_or("x").into();
+            row.operator =
+                ["fold", "rotate", "match"].get(n as usize % 3).copied().unwrap_or("x").into();
             row.verdict = verdict(kinds.get(at).copied().unwrap_or(VerdictKind::Working));
             if row.verdict.kind == VerdictKind::NoTtl {
                 row.ttl_millis = None;
@@ -109,7 +120,13 @@ fn rows(count: u32) -> Vec<StateRow> {
                 row.silent_since_millis = Some(NOW - 125_000);
             }
             if n == 1 {
-                row.breaker = Breaker { phase: Phase::ForcedOpen, action: Action::Divert, since_millis: NOW - 90_000, until_millis: None, would_trip: false };
+                row.breaker = Breaker {
+                    phase: Phase::ForcedOpen,
+                    action: Action::Divert,
+                    since_millis: NOW - 90_000,
+                    until_millis: None,
+                    would_trip: false,
+                };
                 row.firing = 1;
             }
             row.logical_bytes = (row.logical_bytes as f64 * scale) as u64;
@@ -264,7 +281,11 @@ fn graph(states: u32) -> LineageGraph {
         site: "src/job.rs:12:9".into(),
         detail: detail.into(),
     };
-    let edge = |from: &str, to: &str, exchange| EdgeDeclaration { from: name(from), to: name(to), exchange };
+    let edge = |from: &str, to: &str, exchange| EdgeDeclaration {
+        from: name(from),
+        to: name(to),
+        exchange,
+    };
     LineageGraph {
         namespace: "default".into(),
         job_name: "made_up".into(),
@@ -298,8 +319,12 @@ impl Sample {
             return (Overview { at_millis: NOW, ..Overview::default() });
         }
         let rows = rows(self.states);
-        let attention: Vec<StateRow> =
-            rows.iter().filter(|row| row.verdict.kind.needs_attention()).take(10).cloned().collect();
+        let attention: Vec<StateRow> = rows
+            .iter()
+            .filter(|row| row.verdict.kind.needs_attention())
+            .take(10)
+            .cloned()
+            .collect();
         (Overview {
             logical_bytes: 44_212_345_678,
             disk_bytes: 29_212_345_678,
@@ -343,7 +368,13 @@ impl Sample {
             update_type: UpdateType::OnReadAndWrite,
             visibility: Visibility::NeverReturnExpired,
             site: "src/job.rs:31:14".into(),
-            flow: StateFlow { created: 91_210, removed_read: 80, removed_sweep: 32, refreshes: 32_000, ..StateFlow::default() },
+            flow: StateFlow {
+                created: 91_210,
+                removed_read: 80,
+                removed_sweep: 32,
+                refreshes: 32_000,
+                ..StateFlow::default()
+            },
             stock: StateStock {
                 entries: row.entries,
                 logical_bytes: row.logical_bytes,
@@ -390,7 +421,10 @@ impl Sample {
             .filter(|n| !(100..118).contains(n))
             .map(|n| {
                 let wave = f64::from(n * 7919 % 97) / 97.0;
-                (from + step * i64::from(n), scale * (0.55 + 0.4 * f64::from(n) / 240.0 + 0.05 * wave))
+                (
+                    from + step * i64::from(n),
+                    scale * (0.55 + 0.4 * f64::from(n) / 240.0 + 0.05 * wave),
+                )
             })
             .collect();
         (SeriesAnswer {
@@ -412,7 +446,21 @@ impl Sample {
         }
         (AlertsPage {
             active: vec![alert()],
-            rules: vec![rule(), Rule { id: 5, name: "misses".into(), job: String::new(), state: String::new(), subject: Subject::MissRatio, above: 0.2, severity: "warning".into(), traffic_per_second_min: 5.0, enabled: false, ..rule() }],
+            rules: vec![
+                rule(),
+                Rule {
+                    id: 5,
+                    name: "misses".into(),
+                    job: String::new(),
+                    state: String::new(),
+                    subject: Subject::MissRatio,
+                    above: 0.2,
+                    severity: "warning".into(),
+                    traffic_per_second_min: 5.0,
+                    enabled: false,
+                    ..rule()
+                },
+            ],
             history: vec![AlertTransition {
                 wall_millis: NOW - 340_000,
                 rule: "parcel trail too large".into(),

@@ -44,7 +44,8 @@ fn step(by: i64) {
     let count = i64::from(rows.length());
     let active = document().active_element();
     let now = (0..rows.length()).find(|index| {
-        rows.get(*index).is_some_and(|row| active.as_ref().is_some_and(|a| row.is_same_node(Some(a))))
+        rows.get(*index)
+            .is_some_and(|row| active.as_ref().is_some_and(|a| row.is_same_node(Some(a))))
     });
     let next = match now {
         Some(now) => (i64::from(now) + by).clamp(0, count - 1),

@@ -201,11 +201,8 @@ fn Choices(
     let here_with_theme = here_with.clone();
     let connection = move || {
         live.connected.get().map(|connected| {
-            let (class, text) = if connected {
-                ("live on", words.live)
-            } else {
-                ("live", words.not_live)
-            };
+            let (class, text) =
+                if connected { ("live on", words.live) } else { ("live", words.not_live) };
             view! { <span class=class role="status">{text}</span> }
         })
     };

@@ -37,16 +37,37 @@ const STATE: &str = "/states/default/made_up/rotate/peeked_carts";
 #[tokio::test]
 async fn every_page_says_what_it_must_without_scripts() {
     let cases: [(&str, &[&str]); 14] = [
-        ("/", &["Needs attention", "Kept alive by reads", "41.2\u{2009}GiB", "Breakers not closed"]),
-        ("/states", &["parcel_trail", "No TTL", "+15.3\u{2009}%/day", "aria-sort=\"descending\"", "silent"]),
+        (
+            "/",
+            &["Needs attention", "Kept alive by reads", "41.2\u{2009}GiB", "Breakers not closed"],
+        ),
+        (
+            "/states",
+            &["parcel_trail", "No TTL", "+15.3\u{2009}%/day", "aria-sort=\"descending\"", "silent"],
+        ),
         ("/states?columns=writes", &["Writes", "Reads"]),
-        (STATE, &["97\u{2009}% of refreshes are reads from src/peek.rs:88:21", "Reset breaker on peeked_carts", "TTL-miss ratio", "TTL 36\u{2009}h", "class=\"line s0\""]),
+        (
+            STATE,
+            &[
+                "97\u{2009}% of refreshes are reads from src/peek.rs:88:21",
+                "Reset breaker on peeked_carts",
+                "TTL-miss ratio",
+                "TTL 36\u{2009}h",
+                "class=\"line s0\"",
+            ],
+        ),
         (&format!("{STATE}?tab=sites"), &["src/fold.rs:41:17", "4f2a90cc17be", "1b2c3d4"]),
         (&format!("{STATE}?tab=storage"), &["On disk", "90", "estimate"]),
-        (&format!("{STATE}?tab=breaker"), &["1\u{2009}300\u{2009}412", "holds", "divert", "Backlog"]),
+        (
+            &format!("{STATE}?tab=breaker"),
+            &["1\u{2009}300\u{2009}412", "holds", "divert", "Backlog"],
+        ),
         (&format!("{STATE}?tab=alerts"), &["parcel trail too large", "firing"]),
         (&format!("{STATE}?tab=history"), &["checkpoint 41 done"]),
-        ("/lineage/default/made_up", &["parcels", "12.4\u{2009}k/s", "peeked_carts", "class=\"cylinder wants\""]),
+        (
+            "/lineage/default/made_up",
+            &["parcels", "12.4\u{2009}k/s", "peeked_carts", "class=\"cylinder wants\""],
+        ),
         ("/jobs", &["default/made_up", "12.4\u{2009}ms", "parcels-07.csv:123456"]),
         ("/alerts", &["parcel trail too large", "every state", "Active"]),
         ("/breakers", &["tripped by hand", "82\u{2009}000", "pending"]),
@@ -81,9 +102,16 @@ async fn nothing_there_says_what_to_do() {
     for url in ["/", "/states", "/jobs", "/lineage"] {
         let (status, html) = page(0, url).await;
         assert_eq!(status, 200);
-        assert!(html.contains("No job has reported yet.") && html.contains("stateward demo"), "{url}");
+        assert!(
+            html.contains("No job has reported yet.") && html.contains("stateward demo"),
+            "{url}"
+        );
     }
-    for (url, text) in [("/alerts", "There is no rule yet."), ("/breakers", "Every breaker is closed."), ("/audit", "Nobody has acted yet.")] {
+    for (url, text) in [
+        ("/alerts", "There is no rule yet."),
+        ("/breakers", "Every breaker is closed."),
+        ("/audit", "Nobody has acted yet."),
+    ] {
         assert!(page(0, url).await.1.contains(text), "{url}");
     }
 }
@@ -93,7 +121,8 @@ async fn what_is_missing_is_404_and_names_cannot_break_out() {
     let (status, html) = page(12, "/nowhere").await;
     assert_eq!(status, 404);
     assert!(html.contains("There is no such page."));
-    let (status, html) = page(12, "/states/default/j/o/%3Cscript%3Ealert(1)%3C%2Fscript%3E").await;
+    let (status, html) =
+        page(12, "/states/default/j/o/%3C%2Ftitle%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E").await;
     assert_eq!(status, 404);
     assert!(html.contains("there is no state") && !html.contains("<script>alert"), "{html}");
 }

@@ -38,8 +38,23 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 const LANDMARKS: [u64; 17] = [
-    1, 10, 100, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR, DAY, 3 * DAY,
-    7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY, 1_000 * DAY,
+    1,
+    10,
+    100,
+    SECOND,
+    10 * SECOND,
+    MINUTE,
+    10 * MINUTE,
+    HOUR,
+    4 * HOUR,
+    12 * HOUR,
+    DAY,
+    3 * DAY,
+    7 * DAY,
+    30 * DAY,
+    90 * DAY,
+    365 * DAY,
+    1_000 * DAY,
 ];
 /// Narrowest picture, in buckets: a single bar as wide as the page says nothing.
 const BUCKETS_MIN: usize = 16;
@@ -60,7 +75,9 @@ impl Bars {
         let high = usize::from(buckets.last()?.0);
         let ttl_bucket = ttl.map(bucket_of);
         let low = low.min(ttl_bucket.unwrap_or(low)).saturating_sub(1);
-        let high = (high.max(ttl_bucket.unwrap_or(high)) + 2).max(low + BUCKETS_MIN).min(HISTOGRAM_BUCKETS);
+        let high = (high.max(ttl_bucket.unwrap_or(high)) + 2)
+            .max(low + BUCKETS_MIN)
+            .min(HISTOGRAM_BUCKETS);
         let mut counts = vec![0_u64; high.saturating_sub(low).max(1)];
         for (bucket, count) in buckets {
             if let Some(slot) = counts.get_mut(usize::from(*bucket).saturating_sub(low)) {
@@ -164,7 +181,10 @@ mod tests {
 
     #[test]
     fn nothing_observed_is_no_picture() {
-        assert_eq!(Bars::new(&BarsInput { histogram: &Histogram::default(), ttl_millis: Some(1) }), None);
+        assert_eq!(
+            Bars::new(&BarsInput { histogram: &Histogram::default(), ttl_millis: Some(1) }),
+            None
+        );
     }
 
     #[test]

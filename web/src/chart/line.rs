@@ -52,7 +52,8 @@ impl Lines {
         let answer = input.answer;
         let unit = Unit::parse(&answer.unit);
         let (from, to) = (answer.from, answer.to.max(answer.from + 1));
-        let all = || answer.lines.iter().take(MARKS_MAX).flat_map(|line| &line.points).map(|(_, v)| *v);
+        let all =
+            || answer.lines.iter().take(MARKS_MAX).flat_map(|line| &line.points).map(|(_, v)| *v);
         let max = all().filter(|v| v.is_finite()).fold(0.0, f64::max);
         let values = tick::values(max, unit);
         let top = values.last().copied().unwrap_or(1.0);
@@ -137,9 +138,9 @@ fn draw(
     let x = |at: i64| (at - from) as f64;
     let mut chart = ChartBuilder::on(&root).build_cartesian_2d(0.0..x(to), 0.0..top)?;
     let stroke = |mark: Mark| -> ShapeStyle { mark.color().stroke_width(1) };
-    chart.draw_series(values.iter().map(|v| {
-        PathElement::new(vec![(0.0, *v), (x(to), *v)], stroke(Mark::Grid))
-    }))?;
+    chart.draw_series(
+        values.iter().map(|v| PathElement::new(vec![(0.0, *v), (x(to), *v)], stroke(Mark::Grid))),
+    )?;
     for (n, line) in answer.lines.iter().take(MARKS_MAX).enumerate() {
         for segment in segments(&line.points, answer.step_millis) {
             let points = || segment.iter().map(|(at, value)| (x(*at), *value));
@@ -185,30 +186,40 @@ mod tests {
 
     #[test]
     fn values_are_projected_from_zero_to_the_top_tick() {
-        let input = answer(&[(0, 0.0), (100, 4.0)]);
-        let mut input = input;
+        let mut input = answer(&[(0, 0.0), (100, 4.0)]);
         input.step_millis = 100;
         let lines = Lines::new(&LinesInput { answer: &input, annotations: &[], offset_minutes: 0 });
-        assert!(lines.drawing.body.contains("<path class=\"line s0\" d=\"M0 999L1999 333\"/>"), "{}", lines.drawing.body);
-        let texts: Vec<String> = lines.drawing.y_ticks.iter().map(|t| t.text.replace('\u{2009}', " ")).collect();
-        assert_eq!(texts, ["0 B", "2 B", "4 B", "6 B"]);
+        assert!(
+            lines.drawing.body.contains("<path class=\"line s0\" d=\"M0 999L1999 0\"/>"),
+            "{}",
+            lines.drawing.body
+        );
+        let texts: Vec<String> =
+            lines.drawing.y_ticks.iter().map(|t| t.text.replace('\u{2009}', " ")).collect();
+        assert_eq!(texts, ["0 B", "2 B", "4 B"]);
     }
 
     #[test]
     fn nothing_and_not_numbers_draw_nothing() {
         for points in [&[][..], &[(5, f64::NAN)][..]] {
             let input = answer(points);
-            let lines = Lines::new(&LinesInput { answer: &input, annotations: &[], offset_minutes: 0 });
+            let lines =
+                Lines::new(&LinesInput { answer: &input, annotations: &[], offset_minutes: 0 });
             assert_eq!(lines.drawing.body.matches("line").count(), 0);
         }
     }
 
     #[test]
     fn flags_that_would_touch_are_one() {
-        let note = |wall_millis| Annotation { wall_millis, kind: "checkpoint".into(), text: String::new() };
+        let note = |wall_millis| Annotation {
+            wall_millis,
+            kind: "checkpoint".into(),
+            text: String::new(),
+        };
         let notes = [note(51), note(10), note(50), note(500)];
         let input = answer(&[]);
-        let lines = Lines::new(&LinesInput { answer: &input, annotations: &notes, offset_minutes: 0 });
+        let lines =
+            Lines::new(&LinesInput { answer: &input, annotations: &notes, offset_minutes: 0 });
         let indexes: Vec<Vec<usize>> = lines.flags.iter().map(|f| f.annotations.clone()).collect();
         assert_eq!(indexes, [vec![1], vec![2, 0]]);
     }

@@ -179,7 +179,8 @@ fn place(graph: &LineageGraph, layers: &[Vec<usize>]) -> Vec<PlacedNode> {
 }
 
 fn edge_width(graph: &LineageGraph, edge: usize) -> f64 {
-    let rate = |index: usize| graph.edge_rates.get(index).copied().flatten().unwrap_or_default().max(0.0);
+    let rate =
+        |index: usize| graph.edge_rates.get(index).copied().flatten().unwrap_or_default().max(0.0);
     let most = (0..graph.edges.len()).map(rate).fold(0.0, f64::max);
     if most <= 0.0 { 1.0 } else { 1.0 + (EDGE_WIDTH_MAX - 1.0) * (rate(edge) / most).sqrt() }
 }
@@ -190,7 +191,11 @@ fn curve(edge: usize, from: &PlacedNode, to: &PlacedNode, width: f64) -> PlacedE
     let bend = (x2 - x1).abs().max(LAYER_GAP) / 2.0;
     PlacedEdge {
         edge,
-        path: format!("M{x1:.0} {y1:.0}C{:.0} {y1:.0} {:.0} {y2:.0} {x2:.0} {y2:.0}", x1 + bend, x2 - bend),
+        path: format!(
+            "M{x1:.0} {y1:.0}C{:.0} {y1:.0} {:.0} {y2:.0} {x2:.0} {y2:.0}",
+            x1 + bend,
+            x2 - bend
+        ),
         width,
         label: (f64::midpoint(x1, x2), f64::midpoint(y1, y2) - 8.0),
     }
@@ -215,7 +220,11 @@ mod tests {
                 .collect(),
             edges: edges
                 .iter()
-                .map(|(from, to, _)| EdgeDeclaration { from: name(from), to: name(to), exchange: true })
+                .map(|(from, to, _)| EdgeDeclaration {
+                    from: name(from),
+                    to: name(to),
+                    exchange: true,
+                })
                 .collect(),
             edge_rates: edges.iter().map(|(_, _, rate)| Some(*rate)).collect(),
             ..LineageGraph::default()
@@ -228,8 +237,10 @@ mod tests {
 
     #[test]
     fn edges_run_from_left_to_right_by_the_longest_path() {
-        let diamond =
-            graph(&["s", "a", "b", "t"], &[("s", "a", 1.0), ("a", "b", 1.0), ("s", "t", 1.0), ("b", "t", 1.0)]);
+        let diamond = graph(
+            &["s", "a", "b", "t"],
+            &[("s", "a", 1.0), ("a", "b", 1.0), ("s", "t", 1.0), ("b", "t", 1.0)],
+        );
         let layout = layout(&diamond);
         assert!(x_of(&layout, 0) < x_of(&layout, 1));
         assert!(x_of(&layout, 1) < x_of(&layout, 2));
@@ -250,7 +261,10 @@ mod tests {
 
     #[test]
     fn nodes_of_a_layer_do_not_overlap() {
-        let layout = layout(&graph(&["s", "a", "b", "c"], &[("s", "a", 1.0), ("s", "b", 1.0), ("s", "c", 1.0)]));
+        let layout = layout(&graph(
+            &["s", "a", "b", "c"],
+            &[("s", "a", 1.0), ("s", "b", 1.0), ("s", "c", 1.0)],
+        ));
         let mut spans: Vec<(f64, f64)> =
             layout.nodes.iter().filter(|n| n.node > 0).map(|n| (n.y, n.y + n.height)).collect();
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -75,7 +75,17 @@ impl<'a> Svg<'a> {
         Self { out }
     }
 
-    fn path(&mut self, class: &str, points: impl IntoIterator<Item = BackendCoord>, close: bool) {
+    /// Writes a path; what `plotters` means to be invisible (the border of an area) is left out.
+    fn path(
+        &mut self,
+        color: BackendColor,
+        points: impl IntoIterator<Item = BackendCoord>,
+        close: bool,
+    ) {
+        if color.alpha == 0.0 {
+            return;
+        }
+        let class = Mark::class(color);
         let mut data = String::new();
         let mut last = None;
         for (x, y) in points {
@@ -113,7 +123,7 @@ impl DrawingBackend for Svg<'_> {
     }
 
     fn draw_pixel(&mut self, (x, y): BackendCoord, color: BackendColor) -> Drawn {
-        self.path(&Mark::class(color), [(x, y), (x + 1, y)], false);
+        self.path(color, [(x, y), (x + 1, y)], false);
         Ok(())
     }
 
@@ -123,7 +133,7 @@ impl DrawingBackend for Svg<'_> {
         to: BackendCoord,
         style: &S,
     ) -> Drawn {
-        self.path(&Mark::class(style.color()), [from, to], false);
+        self.path(style.color(), [from, to], false);
         Ok(())
     }
 
@@ -134,8 +144,11 @@ impl DrawingBackend for Svg<'_> {
         style: &S,
         _fill: bool,
     ) -> Drawn {
-        let class = Mark::class(style.color());
-        self.path(&class, [(left, top), (right, top), (right, bottom), (left, bottom)], true);
+        self.path(
+            style.color(),
+            [(left, top), (right, top), (right, bottom), (left, bottom)],
+            true,
+        );
         Ok(())
     }
 
@@ -144,7 +157,7 @@ impl DrawingBackend for Svg<'_> {
         path: I,
         style: &S,
     ) -> Drawn {
-        self.path(&Mark::class(style.color()), path, false);
+        self.path(style.color(), path, false);
         Ok(())
     }
 
@@ -166,7 +179,7 @@ impl DrawingBackend for Svg<'_> {
         vertices: I,
         style: &S,
     ) -> Drawn {
-        self.path(&Mark::class(style.color()), vertices, true);
+        self.path(style.color(), vertices, true);
         Ok(())
     }
 

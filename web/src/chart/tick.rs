@@ -136,7 +136,10 @@ mod tests {
             for unit in [Unit::Bytes, Unit::Ratio, Unit::PerSecond, Unit::Count, Unit::Seconds] {
                 let ticks = values(max, unit);
                 assert!((2..=5).contains(&ticks.len()), "{max} {unit:?}: {ticks:?}");
-                assert!(ticks.last().copied().unwrap() >= max || max.is_nan(), "{max} {unit:?}: {ticks:?}");
+                assert!(
+                    ticks.last().copied().unwrap() >= max || max.is_nan(),
+                    "{max} {unit:?}: {ticks:?}"
+                );
             }
         }
     }
@@ -147,7 +150,10 @@ mod tests {
             times(from, to, offset).into_iter().map(|(_, text)| text).collect()
         };
         assert_eq!(texts(0, HOUR, 0), ["00:00", "00:15", "00:30", "00:45", "01:00"]);
-        assert_eq!(texts(7 * MINUTE, 11 * MINUTE, 0), ["00:07", "00:08", "00:09", "00:10", "00:11"]);
+        assert_eq!(
+            texts(7 * MINUTE, 11 * MINUTE, 0),
+            ["00:07", "00:08", "00:09", "00:10", "00:11"]
+        );
         assert_eq!(texts(0, DAY, 330), ["06:00", "12:00", "18:00", "01-02"]);
         assert_eq!(texts(0, 20 * SECOND, 0).len(), 5);
         assert!(times(0, 400 * DAY, 0).len() < 20);

@@ -33,9 +33,15 @@ pub fn Ages(
     };
     let area = NodeRef::<Div>::new();
     let under = RwSignal::new(None::<f64>);
-    let quantile = |q: f64| format::maybe(histogram.quantile(q), |age| format::duration(age as i64));
-    let summary =
-        format!("{} ≈\u{2009}{} · {} ≈\u{2009}{}", words.median, quantile(0.5), words.p99, quantile(0.99));
+    let quantile =
+        |q: f64| format::maybe(histogram.quantile(q), |age| format::duration(age as i64));
+    let summary = format!(
+        "{} ≈\u{2009}{} · {} ≈\u{2009}{}",
+        words.median,
+        quantile(0.5),
+        words.p99,
+        quantile(0.99)
+    );
     let label = format!("{title}: {summary}, n {}", format::exact(histogram.count()));
     let drawing = bars.drawing.clone();
     let ttl = bars.ttl_at.map(|at| {

@@ -30,7 +30,8 @@ impl BreakerAct {
 }
 
 /// Ends that a trip can be given, ms; the first is none.
-const EXPIRIES: [Option<i64>; 5] = [None, Some(900_000), Some(3_600_000), Some(21_600_000), Some(86_400_000)];
+const EXPIRIES: [Option<i64>; 5] =
+    [None, Some(900_000), Some(3_600_000), Some(21_600_000), Some(86_400_000)];
 
 /// Shows the act in a dialog until it is sent or given up.
 #[component]

@@ -14,17 +14,25 @@ pub fn Equation(
 ) -> impl IntoView {
     let words = use_words();
     let f = figures;
-    let first = (words.c_in, f.arrived, [
-        (words.c_applied, f.applied),
-        (words.c_spilled, f.spilled),
-        (words.c_late, f.late),
-        (words.c_dead, f.dead_lettered),
-    ]);
-    let second = (words.c_spilled, f.spilled, [
-        (words.c_replayed, f.replayed),
-        (words.c_discarded, f.discarded),
-        (words.c_pending, f.pending),
-    ]);
+    let first = (
+        words.c_in,
+        f.arrived,
+        [
+            (words.c_applied, f.applied),
+            (words.c_spilled, f.spilled),
+            (words.c_late, f.late),
+            (words.c_dead, f.dead_lettered),
+        ],
+    );
+    let second = (
+        words.c_spilled,
+        f.spilled,
+        [
+            (words.c_replayed, f.replayed),
+            (words.c_discarded, f.discarded),
+            (words.c_pending, f.pending),
+        ],
+    );
     view! {
         <div class="equation">
             {line(first.0, first.1, &first.2)}

@@ -23,4 +23,4 @@ pub use equation::Equation;
 pub use notice::{Empty, NeedsScripts, NoJob, ProblemNotice, Waiting};
 pub use rule_dialog::{RuleAct, RuleDialog};
 pub use timeline::{Crosshair, Timeline, Zoom};
-pub use when::{Ago, Freshness, At};
+pub use when::{Ago, At, Freshness};

@@ -166,7 +166,11 @@ fn Fields(
     typed: RwSignal<RuleFields>,
 ) -> impl IntoView {
     let words = use_words();
-    let text = move |label: &'static str, name: &'static str, hint: &'static str, get: ReadField, set: WriteField| {
+    let text = move |label: &'static str,
+                     name: &'static str,
+                     hint: &'static str,
+                     get: ReadField,
+                     set: WriteField| {
         view! {
             <label class="field">
                 <span>{label}</span>
@@ -181,7 +185,11 @@ fn Fields(
             </label>
         }
     };
-    let number = move |label: &'static str, name: &'static str, get: ReadField, set: WriteField, unit: Signal<&'static str>| {
+    let number = move |label: &'static str,
+                       name: &'static str,
+                       get: ReadField,
+                       set: WriteField,
+                       unit: Signal<&'static str>| {
         view! {
             <label class="field">
                 <span>{label}</span>
@@ -212,16 +220,20 @@ fn Fields(
             }
         })
         .collect_view();
-    let severities = [("info", words.s_info), ("warning", words.s_warning), ("critical", words.s_critical)]
-        .map(|(value, name)| {
-            view! {
-                <option value=value prop:selected=move || typed.with(|form| form.severity == value)>
-                    {name}
-                </option>
-            }
-        })
-        .into_iter()
-        .collect_view();
+    let severities = [
+        ("info", words.s_info),
+        ("warning", words.s_warning),
+        ("critical", words.s_critical),
+    ]
+    .map(|(value, name)| {
+        view! {
+            <option value=value prop:selected=move || typed.with(|form| form.severity == value)>
+                {name}
+            </option>
+        }
+    })
+    .into_iter()
+    .collect_view();
     view! {
         {text(words.name, "name", "", |f| &f.name, |f| &mut f.name)}
         <div class="field-row">

@@ -96,7 +96,8 @@ impl RuleFields {
             return Err(lang.needs(words.above));
         }
         let subject = subject_of(&self.subject);
-        let millis = |text: &str, field: &str| number(text, field).map(|s| (s * 1e3).round() as i64);
+        let millis =
+            |text: &str, field: &str| number(text, field).map(|s| (s * 1e3).round() as i64);
         Ok(Rule {
             id: self.id,
             name: self.name.trim().to_owned(),

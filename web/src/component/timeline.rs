@@ -92,9 +92,13 @@ pub fn Timeline(
                         Some(at) => nearest(&line.points, at, step).map(|(_, value)| value),
                         None => line.points.last().map(|(_, value)| *value),
                     };
-                    let figure = value.map_or_else(|| "—".to_owned(), |v| format!("{estimate}{}", unit.format(v)));
-                    let label = (!line.label.is_empty())
-                        .then(|| view! { <span class=format!("key s{n}")>{line.label.clone()}</span> });
+                    let figure = value.map_or_else(
+                        || "—".to_owned(),
+                        |v| format!("{estimate}{}", unit.format(v)),
+                    );
+                    let label = (!line.label.is_empty()).then(
+                        || view! { <span class=format!("key s{n}")>{line.label.clone()}</span> },
+                    );
                     view! { <span class="reading">{label} <b>{figure}</b></span> }
                 })
                 .collect_view()
@@ -105,12 +109,17 @@ pub fn Timeline(
         .flags
         .iter()
         .map(|flag| {
-            let notes: Vec<Annotation> =
-                flag.annotations.iter().filter_map(|index| annotations.get(*index).cloned()).collect();
+            let notes: Vec<Annotation> = flag
+                .annotations
+                .iter()
+                .filter_map(|index| annotations.get(*index).cloned())
+                .collect();
             let kind = notes.first().map(|note| note.kind.clone()).unwrap_or_default();
             let text = move || {
-                let lines: Vec<String> =
-                    notes.iter().map(|n| format!("{}  {}", live.clock(n.wall_millis), n.text)).collect();
+                let lines: Vec<String> = notes
+                    .iter()
+                    .map(|n| format!("{}  {}", live.clock(n.wall_millis), n.text))
+                    .collect();
                 lines.join("\n")
             };
             view! {

@@ -26,7 +26,8 @@ pub fn At(
     at: i64,
 ) -> impl IntoView {
     let live = use_live();
-    view! { <time class="nowrap" title=move || live.zone()>{move || live.date_time(at)}</time> }.into_any()
+    view! { <time class="nowrap" title=move || live.zone()>{move || live.date_time(at)}</time> }
+        .into_any()
 }
 
 /// "live, 3 s old", or "silent since …".

@@ -105,7 +105,11 @@ impl Preferences {
         };
         let accepted = || accept_language.split(',').find_map(Lang::parse);
         Self {
-            lang: asked("lang").as_deref().and_then(Lang::parse).or_else(accepted).unwrap_or_default(),
+            lang: asked("lang")
+                .as_deref()
+                .and_then(Lang::parse)
+                .or_else(accepted)
+                .unwrap_or_default(),
             theme: asked("theme").as_deref().and_then(Theme::parse).unwrap_or_default(),
         }
     }
@@ -147,7 +151,10 @@ mod tests {
         };
         assert_eq!(read("", "", "fr, zh-CN;q=0.8, en;q=0.5"), (Lang::Zh, Theme::Auto));
         assert_eq!(read("", "a=b; lang=en; theme=dark", "zh"), (Lang::En, Theme::Dark));
-        assert_eq!(read("x=1&lang=zh&theme=light", "lang=en; theme=dark", ""), (Lang::Zh, Theme::Light));
+        assert_eq!(
+            read("x=1&lang=zh&theme=light", "lang=en; theme=dark", ""),
+            (Lang::Zh, Theme::Light)
+        );
         assert_eq!(read("lang=xx&theme=", "", ""), (Lang::En, Theme::Auto));
         let chosen = Preferences { lang: Lang::Zh, theme: Theme::Auto };
         assert_eq!(chosen.cookies("lang=zh").len(), 1);

@@ -88,7 +88,9 @@ impl Lang {
     /// What deleting a rule means.
     pub fn delete_rule_means(self, rule: &str) -> String {
         match self {
-            Self::En => format!("{rule} is not evaluated any more, and what it fires ends. Its history stays."),
+            Self::En => format!(
+                "{rule} is not evaluated any more, and what it fires ends. Its history stays."
+            ),
             Self::Zh => format!("{rule} 将不再求值，其触发中的告警随之结束；历史保留。"),
         }
     }
@@ -107,7 +109,9 @@ impl Lang {
         match (self, replayed) {
             (Self::En, false) => "per day".into(),
             (Self::Zh, false) => "每天".into(),
-            (Self::En, true) => format!("per day of event time, replayed {}", format::factor(replay_factor)),
+            (Self::En, true) => {
+                format!("per day of event time, replayed {}", format::factor(replay_factor))
+            }
             (Self::Zh, true) => format!("每个事件时间日，回放 {}", format::factor(replay_factor)),
         }
     }

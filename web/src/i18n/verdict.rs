@@ -42,7 +42,9 @@ struct Told {
 fn told(verdict: &Verdict, growth_per_day: Option<f64>) -> Told {
     let e = &verdict.evidence;
     let ratio = |part: u64, whole: u64| percent(part as f64 / whole.max(1) as f64);
-    let line = |top: &Option<(String, f64)>| top.as_ref().map(|(site, share)| (site.clone(), percent(*share)));
+    let line = |top: &Option<(String, f64)>| {
+        top.as_ref().map(|(site, share)| (site.clone(), percent(*share)))
+    };
     let ttl = e.ttl_millis.unwrap_or_default();
     Told {
         ttl: duration(ttl),
@@ -76,15 +78,27 @@ impl Lang {
     /// What to do about it; empty where nothing is to be done.
     pub fn remedy(self, kind: VerdictKind) -> &'static str {
         match (self, kind) {
-            (Self::En, VerdictKind::NoTtl) => "Set a TTL where it is declared; until then its breaker can stop the writes.",
+            (Self::En, VerdictKind::NoTtl) => {
+                "Set a TTL where it is declared; until then its breaker can stop the writes."
+            }
             (Self::Zh, VerdictKind::NoTtl) => "在声明处设置 TTL；在此之前可用熔断器停止写入。",
-            (Self::En, VerdictKind::RefreshedByReads) => "Stamp by writes only, or move that read to another state.",
-            (Self::Zh, VerdictKind::RefreshedByReads) => "改为仅由写入打时间戳，或把该读取移到别的状态。",
-            (Self::En, VerdictKind::CleanupBehind) => "Look at the cleanup timings; free disk bandwidth or lower the write rate.",
+            (Self::En, VerdictKind::RefreshedByReads) => {
+                "Stamp by writes only, or move that read to another state."
+            }
+            (Self::Zh, VerdictKind::RefreshedByReads) => {
+                "改为仅由写入打时间戳，或把该读取移到别的状态。"
+            }
+            (Self::En, VerdictKind::CleanupBehind) => {
+                "Look at the cleanup timings; free disk bandwidth or lower the write rate."
+            }
             (Self::Zh, VerdictKind::CleanupBehind) => "查看清理耗时；腾出磁盘带宽或降低写入速率。",
-            (Self::En, VerdictKind::TooShort) => "Lengthen the TTL: the ages at read show by how much.",
+            (Self::En, VerdictKind::TooShort) => {
+                "Lengthen the TTL: the ages at read show by how much."
+            }
             (Self::Zh, VerdictKind::TooShort) => "延长 TTL：读取时的存活时长说明需要多少。",
-            (Self::En, VerdictKind::TooLong) => "Shorten the TTL: the ages at read show how far it can go down.",
+            (Self::En, VerdictKind::TooLong) => {
+                "Shorten the TTL: the ages at read show how far it can go down."
+            }
             (Self::Zh, VerdictKind::TooLong) => "缩短 TTL：读取时的存活时长说明可以缩到多少。",
             (_, VerdictKind::CannotTell | VerdictKind::Working) => "",
         }
@@ -94,11 +108,15 @@ impl Lang {
 fn english(kind: VerdictKind, t: &Told) -> String {
     match kind {
         VerdictKind::NoTtl => {
-            let grows = t.growth.as_ref().map_or_else(String::new, |g| format!(" It changes by {g}."));
+            let grows =
+                t.growth.as_ref().map_or_else(String::new, |g| format!(" It changes by {g}."));
             let writer = t.writer.as_ref().map_or_else(String::new, |(site, share)| {
                 format!(" {share} of its writes come from {site}.")
             });
-            format!("Nothing ever expires: there is no TTL, and {} entries stay.{grows}{writer}", t.entries)
+            format!(
+                "Nothing ever expires: there is no TTL, and {} entries stay.{grows}{writer}",
+                t.entries
+            )
         }
         VerdictKind::RefreshedByReads => {
             let who = t.refresher.as_ref().map_or_else(
@@ -159,7 +177,9 @@ fn chinese(kind: VerdictKind, t: &Told) -> String {
         VerdictKind::CleanupBehind => {
             format!("过期条目仍占磁盘：{} 中有 {}（{}）是债务。", t.total, t.debt, t.debt_share)
         }
-        VerdictKind::TooShort => format!("{} 的 TTL 过短：{} 的读取发生在条目过期之后。", t.ttl, t.miss),
+        VerdictKind::TooShort => {
+            format!("{} 的 TTL 过短：{} 的读取发生在条目过期之后。", t.ttl, t.miss)
+        }
         VerdictKind::TooLong => {
             format!("{} 的 TTL 过长：99 % 的读取只涉及存活不足 {} 的条目。", t.ttl, t.read_age)
         }

@@ -8,7 +8,8 @@ use super::act::{presets_for, rule_sender};
 use super::shown::{Heading, OfLink, shown};
 use crate::api::{Ask, answer, one};
 use crate::component::{
-    Ago, AlertBadge, At, Empty, NeedsScripts, RuleAct, RuleDialog, SeverityBadge, subject_figure, subject_word,
+    Ago, AlertBadge, At, Empty, NeedsScripts, RuleAct, RuleDialog, SeverityBadge, subject_figure,
+    subject_word,
 };
 use crate::format;
 use crate::i18n::{use_lang, use_words};
@@ -82,7 +83,9 @@ fn Active(
                 rule.for_millis,
             );
             let since = instance.fired_millis.unwrap_or(instance.active_millis);
-            let no_data = instance.no_data.then(|| view! { " " <span class="badge quiet">{words.no_data}</span> });
+            let no_data = instance
+                .no_data
+                .then(|| view! { " " <span class="badge quiet">{words.no_data}</span> });
             view! {
                 <tr>
                     <td><AlertBadge phase=instance.phase/>{no_data}</td>
@@ -199,7 +202,8 @@ fn History(
     let rows = rows
         .into_iter()
         .map(|row| {
-            let subject = subjects.iter().find(|(name, _)| *name == row.rule).map(|(_, subject)| *subject);
+            let subject =
+                subjects.iter().find(|(name, _)| *name == row.rule).map(|(_, subject)| *subject);
             let value = subject.map_or_else(
                 || format::significant(row.value),
                 |subject| subject_figure(subject, row.value),

@@ -9,7 +9,8 @@ use super::act::{breaker_sender, clock};
 use super::shown::{Heading, shown};
 use crate::api::{Ask, answer, one};
 use crate::component::{
-    Ago, At, BreakerAct, BreakerBadge, BreakerDialog, Empty, Equation, Freshness, NeedsScripts, command_word, order_word,
+    Ago, At, BreakerAct, BreakerBadge, BreakerDialog, Empty, Equation, Freshness, NeedsScripts,
+    command_word, order_word,
 };
 use crate::format;
 use crate::i18n::{Words, use_lang, use_words};
@@ -91,20 +92,24 @@ pub(super) fn Card(
     let list = |names: &[String]| {
         if names.is_empty() { words.stops_nothing.to_owned() } else { names.join(", ") }
     };
-    let since = (card.breaker.since_millis > 0)
-        .then(|| view! { <dt>{words.since}</dt><dd><Ago at=card.breaker.since_millis answered=at/></dd> });
+    let since = (card.breaker.since_millis > 0).then(
+        || view! { <dt>{words.since}</dt><dd><Ago at=card.breaker.since_millis answered=at/></dd> },
+    );
     let until = card
         .breaker
         .until_millis
         .map(|until| view! { <dt>{words.until}</dt><dd><Ago at=until answered=at/></dd> });
-    let action = open.then(|| view! { <dt>{words.action}</dt><dd>{action_word(words, card.breaker.action)}</dd> });
+    let action = open.then(
+        || view! { <dt>{words.action}</dt><dd>{action_word(words, card.breaker.action)}</dd> },
+    );
     let oldest = figures
         .oldest_pending_millis
         .map(|then| view! { <dt>{words.oldest_pending}</dt><dd><At at=then/> " " {words.event_time}</dd> });
     let silent = card.silent_since_millis.map(|since| {
         view! { <Freshness at=since silent_since=Some(since) answered=at/> }
     });
-    let backlog = lang.waiting(&format::exact(figures.pending), &format::bytes(figures.pending_bytes as f64));
+    let backlog =
+        lang.waiting(&format::exact(figures.pending), &format::bytes(figures.pending_bytes as f64));
     view! {
         <div class="breaker-card" data-phase=format!("{:?}", card.breaker.phase)>
             <div class="columns">
@@ -152,7 +157,8 @@ fn PolicyFacts(
     };
     let max = policy.writes_per_second_max;
     let threshold = max.map_or_else(|| words.never.to_owned(), format::rate);
-    let reset = max.map_or_else(|| format::UNKNOWN.to_owned(), |max| format::rate(max * policy.reset_ratio));
+    let reset = max
+        .map_or_else(|| format::UNKNOWN.to_owned(), |max| format::rate(max * policy.reset_ratio));
     let replay = policy.replay_per_second.map_or_else(|| words.unlimited.to_owned(), format::rate);
     view! {
         <dl class="facts">

@@ -92,7 +92,8 @@ fn Graph(
         .iter()
         .filter_map(|placed| {
             let node = graph.nodes.get(placed.node)?.clone();
-            let states = placed.states.iter().filter_map(|n| graph.states.get(*n).cloned()).collect();
+            let states =
+                placed.states.iter().filter_map(|n| graph.states.get(*n).cloned()).collect();
             Some(view! { <Node placed=placed.clone() node=node states=states/> })
         })
         .collect_view();

@@ -59,7 +59,8 @@ fn Content(
     let breakers = if overview.breakers.is_empty() {
         view! { <p class="quiet">{words.all_closed}</p> }.into_any()
     } else {
-        let rows = overview.breakers.into_iter().map(|card| view! { <BreakerLine card=card at=at/> });
+        let rows =
+            overview.breakers.into_iter().map(|card| view! { <BreakerLine card=card at=at/> });
         view! { <table class="plain"><tbody>{rows.collect_view()}</tbody></table> }.into_any()
     };
     view! {
@@ -219,5 +220,6 @@ fn Changes(
             }
         })
         .collect_view();
-    view! { <div class="scroll"><table class="plain"><tbody>{rows}</tbody></table></div> }.into_any()
+    view! { <div class="scroll"><table class="plain"><tbody>{rows}</tbody></table></div> }
+        .into_any()
 }

@@ -13,6 +13,17 @@ use crate::app::Site;
 use crate::component::{ProblemNotice, Waiting};
 use crate::route::StateRef;
 
+/// The title of a page. It is written into the document as it is, and a name from a URL or a foreign
+/// system may hold anything: what could end the element is shown as quotation marks.
+#[component]
+pub(super) fn PageTitle(
+    /// What the page is.
+    text: String,
+) -> impl IntoView {
+    let text = text.replace('<', "‹").replace('>', "›");
+    view! { <Title text=format!("{text} · Stateward")/> }.into_any()
+}
+
 /// The heading and the title of a page.
 #[component]
 pub(super) fn Heading(
@@ -24,7 +35,7 @@ pub(super) fn Heading(
     children: Option<Children>,
 ) -> impl IntoView {
     view! {
-        <Title text=format!("{text} · Stateward")/>
+        <PageTitle text=text.clone()/>
         <header class="page-head">
             <h1>{text}</h1>
             {children.map(|children| children())}
@@ -68,7 +79,8 @@ fn shown_texts(answer: Resource<Reply>, render: Render) -> AnyView {
 
 /// What is shown while an answer is on its way stays what was there before.
 pub(super) fn boundary(content: Arc<dyn Fn() -> Option<Vec<AnyView>> + Send + Sync>) -> AnyView {
-    view! { <Transition fallback=|| view! { <Waiting/> }>{move || content()}</Transition> }.into_any()
+    view! { <Transition fallback=|| view! { <Waiting/> }>{move || content()}</Transition> }
+        .into_any()
 }
 
 /// Answers a page that cannot be shown with the status that says so; does nothing in the browser.

@@ -76,11 +76,12 @@ fn a_month_gives_each_leg_once_and_each_report() {
         FlightOptions { speed: None, is_looping: false, ..FlightOptions::new(folder.path()) };
     run(source(&first_rows(folder.path(), 27_000), &options), folder.path());
     let legs = legs(folder.path());
-    // 26,347 of them arrive, 69 of those without a tail number; late ones are told apart.
     let late = results(folder.path(), "late");
-    assert!(!late.is_empty(), "late events do occur");
+    assert!(late.iter().all(|line| line.contains("\"Planned\"")), "only announcements expire");
+    assert!((100..600).contains(&late.len()), "{}", late.len());
     assert!(legs.windows(2).all(|pair| pair[0].id != pair[1].id), "no leg twice");
-    assert!((26_000..27_000).contains(&legs.len()), "{}", legs.len());
+    // So many of the rows have an arrival; all of those have a tail number.
+    assert_eq!(legs.len(), 26_394);
     assert!(legs.iter().any(|leg| leg.number_in_rotation > 3));
     assert!(legs.iter().any(|leg| leg.inherited_delay_min.is_some_and(|delay| delay > 60)));
     let routes = results(folder.path(), "routes");

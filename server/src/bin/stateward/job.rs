@@ -18,7 +18,7 @@ fn translate(error: &ApiError) -> TransportError {
     let problem = error.problem();
     let text = format!("{}: {}", problem.title, problem.detail);
     let is = |kind: ProblemKind| problem.uri == kind.uri();
-    if is(ProblemKind::NotFound) || is(ProblemKind::Conflict) {
+    if is(ProblemKind::NotFound) {
         TransportError::UnknownRun(text)
     } else if problem.status >= 500 {
         TransportError::Unavailable(text)

@@ -54,7 +54,18 @@ fn request(arguments: &Arguments) -> Result<JobRequest, Failure> {
         let table: toml::Table =
             text.parse().map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
         for (name, value) in &table {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = match value {
+                toml::Value::String(text) => text.clone(),
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Float(number) => number.to_string(),
+                toml::Value::Boolean(yes) => yes.to_string(),
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "{}: {name} must be a text, a number, true or false",
+                        path.display()
+                    )));
+                }
+            };
             request = request.set(name, &value);
         }
     }

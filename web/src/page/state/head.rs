@@ -61,7 +61,8 @@ pub(super) fn Head(
     let open = !row.breaker.is_closed();
     let card = detail.breaker.clone();
     let act = move |_| {
-        let act = if open { BreakerAct::Reset(card.clone()) } else { BreakerAct::Trip(card.clone()) };
+        let act =
+            if open { BreakerAct::Reset(card.clone()) } else { BreakerAct::Trip(card.clone()) };
         acts.breaker.set(Some(act));
     };
     let rule = rule_for(&detail);
@@ -115,14 +116,52 @@ fn Figures(
     let debt = detail.stock.expired_bytes + detail.stock.unreclaimed_bytes;
     let figures = [
         (words.size, format::bytes(row.logical_bytes as f64), row.logical_bytes.to_string()),
-        (words.growth, format::maybe(row.growth_per_day, format::growth), if row.growth_per_day.is_some() { growth.clone() } else { words.unknown_growth.to_owned() }),
+        (
+            words.growth,
+            format::maybe(row.growth_per_day, format::growth),
+            if row.growth_per_day.is_some() {
+                growth.clone()
+            } else {
+                words.unknown_growth.to_owned()
+            },
+        ),
         (words.entries, format::count(row.entries as f64), format::exact(row.entries)),
-        (words.bytes_per_entry, format::maybe(row.bytes_per_entry, format::bytes), words.unknown_entry.to_owned()),
-        (words.miss_ratio, format::maybe(row.miss_ratio, |r| if r == 0.0 { format::percent(r) } else { format!("≈\u{2009}{}", format::percent(r)) }), words.unknown_misses.to_owned()),
-        (words.oldest_age, format::maybe(row.oldest_age_millis, |a| format::duration(a as i64)), words.unknown_entry.to_owned()),
-        (words.writes, format::maybe(row.writes_per_second, format::rate), words.unknown_rate.to_owned()),
-        (words.reads, format::maybe(row.reads_per_second, format::rate), words.unknown_rate.to_owned()),
-        (words.debt, format!("≈\u{2009}{}", format::bytes(debt as f64)), words.approximate.to_owned()),
+        (
+            words.bytes_per_entry,
+            format::maybe(row.bytes_per_entry, format::bytes),
+            words.unknown_entry.to_owned(),
+        ),
+        (
+            words.miss_ratio,
+            format::maybe(row.miss_ratio, |r| {
+                if r == 0.0 {
+                    format::percent(r)
+                } else {
+                    format!("≈\u{2009}{}", format::percent(r))
+                }
+            }),
+            words.unknown_misses.to_owned(),
+        ),
+        (
+            words.oldest_age,
+            format::maybe(row.oldest_age_millis, |a| format::duration(a as i64)),
+            words.unknown_entry.to_owned(),
+        ),
+        (
+            words.writes,
+            format::maybe(row.writes_per_second, format::rate),
+            words.unknown_rate.to_owned(),
+        ),
+        (
+            words.reads,
+            format::maybe(row.reads_per_second, format::rate),
+            words.unknown_rate.to_owned(),
+        ),
+        (
+            words.debt,
+            format!("≈\u{2009}{}", format::bytes(debt as f64)),
+            words.approximate.to_owned(),
+        ),
     ];
     let shown = figures
         .into_iter()

@@ -88,7 +88,8 @@ fn Timing(
         }
         .into_any();
     }
-    let quantile = |q: f64| format!("≈\u{2009}{}", format::maybe(micros.quantile(q), format::micros));
+    let quantile =
+        |q: f64| format!("≈\u{2009}{}", format::maybe(micros.quantile(q), format::micros));
     view! {
         <tr>
             <th scope="row">{name}</th>

@@ -11,7 +11,6 @@ mod alerts;
 mod history;
 
 use leptos::prelude::*;
-use leptos_meta::Title;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
 use stateward_model::alert::{Rule, Subject};
@@ -20,7 +19,7 @@ use stateward_model::view::StateDetail;
 use self::charts::Charts;
 use self::head::Head;
 use super::act::{breaker_sender, clock, presets_for, rule_sender};
-use super::shown::shown;
+use super::shown::{PageTitle, shown};
 use crate::api::{Ask, answer, one};
 use crate::component::{BreakerAct, BreakerDialog, Crosshair, RuleAct, RuleDialog, Zoom};
 use crate::i18n::{Words, use_words};
@@ -118,7 +117,7 @@ pub fn StateView() -> impl IntoView {
     let crosshair = Crosshair::new();
     let presets = presets_for(acts.rule);
     view! {
-        {move || view! { <Title text=format!("{} · Stateward", place.get().at.state)/> }}
+        {move || view! { <PageTitle text=place.get().at.state/> }}
         {shown(data, one::<StateDetail>, move |detail, at| {
             view! {
                 <Head detail=detail.clone() acts=acts at=at/>

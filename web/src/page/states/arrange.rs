@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn the_order_holds_until_refreshed() {
         let kept = Frozen::new(String::new(), 0, &rows(&["a", "b", "c"]));
-        let names = |rows: &[StateRow]| -> Vec<String> { rows.iter().map(|r| r.state.clone()).collect() };
+        let names =
+            |rows: &[StateRow]| -> Vec<String> { rows.iter().map(|r| r.state.clone()).collect() };
         let (same, none) = arrange(&kept, rows(&["a", "b", "c"]));
         assert_eq!((names(&same), none), (vec!["a".into(), "b".into(), "c".into()], 0));
         let (held, changes) = arrange(&kept, rows(&["c", "d", "a"]));

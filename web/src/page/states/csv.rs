@@ -44,7 +44,10 @@ fn rows_csv(rows: &[StateRow]) -> String {
 
 /// The API's word for an enum.
 fn word(value: impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn plain<T: ToString>(value: Option<T>) -> String {

@@ -72,7 +72,8 @@ impl Asked {
     /// The link of a chip: adds its term to the filter, or takes it away.
     fn toggled(&self, term: &str) -> (Self, bool) {
         let has = self.filter.split_whitespace().any(|word| word == term);
-        let mut words: Vec<&str> = self.filter.split_whitespace().filter(|word| *word != term).collect();
+        let mut words: Vec<&str> =
+            self.filter.split_whitespace().filter(|word| *word != term).collect();
         if !has {
             words.push(term);
         }
@@ -206,11 +207,14 @@ fn Ranking(
             let shown = rows.len();
             let set = ColumnSet::parse(&asked.columns);
             let head = set.columns().iter().map(|column| column.head(&asked, words)).collect_view();
-            let body = rows.iter().map(|row| {
-                let class = if row.silent_since_millis.is_some() { "silent" } else { "" };
-                let cells = set.columns().iter().map(|column| column.cell(row)).collect_view();
-                view! { <tr class=class>{cells}</tr> }
-            }).collect_view();
+            let body = rows
+                .iter()
+                .map(|row| {
+                    let class = if row.silent_since_millis.is_some() { "silent" } else { "" };
+                    let cells = set.columns().iter().map(|column| column.cell(row)).collect_view();
+                    view! { <tr class=class>{cells}</tr> }
+                })
+                .collect_view();
             let at = answer.at_millis;
             let next = page.next.map(|cursor| Asked { cursor, ..asked.clone() }.href("/states"));
             let first = (!asked.cursor.is_empty())
@@ -251,7 +255,8 @@ fn Nothing(
 ) -> impl IntoView {
     let words = use_words();
     if filtered {
-        view! { <Empty text=words.no_match><a href="/states">{words.clear_filter}</a></Empty> }.into_any()
+        view! { <Empty text=words.no_match><a href="/states">{words.clear_filter}</a></Empty> }
+            .into_any()
     } else {
         view! { <NoJob/> }.into_any()
     }

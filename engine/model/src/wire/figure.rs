@@ -1,0 +1,96 @@
+//! Samples as figures of the catalogue.
+
+use super::report::{JobSample, OperatorSample, StateSample};
+use crate::metric::{self, Metric};
+
+/// One figure of a sample: the metric, its extra label if it has one, and the value.
+pub type Figure = (Metric, Option<(&'static str, &'static str)>, f64);
+
+impl StateSample {
+    /// Returns the counters and gauges of the sample, named by the catalogue. Histograms and
+    /// accesses by line are not among them.
+    pub fn figures(&self) -> Vec<Figure> {
+        let (flow, stock) = (&self.flow, &self.stock);
+        let seconds = |millis: i64| millis as f64 / 1e3;
+        let mut all: Vec<Figure> = vec![
+            (metric::STATE_READS, None, flow.reads as f64),
+            (metric::STATE_TTL_MISSES, Some(("present", "true")), flow.misses_present as f64),
+            (metric::STATE_TTL_MISSES, Some(("present", "false")), flow.misses_absent as f64),
+            (metric::STATE_WRITES, None, flow.writes as f64),
+            (metric::STATE_REFRESHES, None, flow.refreshes as f64),
+            (metric::STATE_DELETES, None, flow.deletes as f64),
+            (metric::STATE_CREATED, None, flow.created as f64),
+            (metric::STATE_REMOVED, Some(("cause", "delete")), flow.removed_delete as f64),
+            (metric::STATE_REMOVED, Some(("cause", "read")), flow.removed_read as f64),
+            (metric::STATE_REMOVED, Some(("cause", "overwrite")), flow.removed_overwrite as f64),
+            (metric::STATE_REMOVED, Some(("cause", "sweep")), flow.removed_sweep as f64),
+            (metric::STATE_LATE_WRITES, None, flow.late_writes as f64),
+            (metric::STATE_STALE_RETURNED, None, flow.stale_returned as f64),
+            (metric::STATE_ENTRIES, None, stock.entries as f64),
+            (metric::STATE_LOGICAL_BYTES, None, stock.logical_bytes as f64),
+            (metric::STATE_DISK_BYTES, None, stock.disk_bytes as f64),
+            (metric::STATE_DEBT_ENTRIES, None, stock.expired_entries as f64),
+            (metric::STATE_DEBT_BYTES, Some(("part", "expired")), stock.expired_bytes as f64),
+            (
+                metric::STATE_DEBT_BYTES,
+                Some(("part", "unreclaimed")),
+                stock.unreclaimed_bytes as f64,
+            ),
+            (metric::STATE_DEBT_ERROR_ENTRIES, None, stock.error_entries as f64),
+            (metric::CLEANUP_RECLAIMED, None, flow.reclaimed_bytes as f64),
+            (metric::BREAKER_OFFERED, None, flow.offered as f64),
+            (metric::BREAKER_DIVERTED, None, flow.diverted as f64),
+        ];
+        if let Some(age) = stock.oldest_age_millis {
+            all.push((metric::STATE_OLDEST_AGE, None, seconds(age as i64)));
+        }
+        if let Some(ttl) = stock.ttl_millis {
+            all.push((metric::STATE_TTL, None, seconds(ttl)));
+        }
+        for (phase, name) in crate::breaker::PHASES {
+            let value = f64::from(u8::from(self.breaker.phase == phase));
+            all.push((metric::BREAKER_STATE, Some(("phase", name)), value));
+        }
+        all
+    }
+}
+
+impl OperatorSample {
+    /// Returns the figures of the sample, named by the catalogue.
+    pub fn figures(&self) -> Vec<Figure> {
+        let outcomes = [
+            ("in", self.arrived),
+            ("applied", self.applied),
+            ("spilled", self.spilled),
+            ("late", self.late),
+            ("dead_lettered", self.dead_lettered),
+            ("replayed", self.replayed),
+            ("discarded", self.discarded),
+            ("out", self.emitted),
+        ];
+        let mut all: Vec<Figure> = outcomes
+            .into_iter()
+            .map(|(name, n)| (metric::OPERATOR_EVENTS, Some(("outcome", name)), n as f64))
+            .collect();
+        all.push((metric::OPERATOR_SPILL_PENDING, None, self.pending as f64));
+        all.push((metric::OPERATOR_SPILL_BYTES, None, self.pending_bytes as f64));
+        if let Some(watermark) = self.watermark_millis {
+            all.push((metric::OPERATOR_WATERMARK, None, watermark as f64 / 1e3));
+        }
+        all
+    }
+}
+
+impl JobSample {
+    /// Returns the figures of the sample without a `source` label, named by the catalogue.
+    pub fn figures(&self) -> Vec<Figure> {
+        vec![
+            (metric::JOB_EPOCH, None, self.epoch as f64),
+            (metric::JOB_CHECKPOINT_FAILURES, None, self.checkpoint_failures as f64),
+            (metric::JOB_CHANGELOG_BYTES, None, self.changelog_bytes as f64),
+            (metric::JOB_FOLDER_BYTES, None, self.folder_bytes as f64),
+            (metric::JOB_REPLAY_FACTOR, None, self.replay_factor),
+            (metric::AGENT_DROPPED, None, self.dropped_samples as f64),
+        ]
+    }
+}

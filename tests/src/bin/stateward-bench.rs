@@ -1,0 +1,207 @@
+//! The project's benches; `cargo xtask bench` builds and runs them.
+//!
+//! Every figure is a ratio to a baseline that runs in the same process, interleaved; the median
+//! of the pairs is printed with their range. Musts and aims are read from `docs/performance.md`.
+
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use stateward_engine::bench::{Memory, StateBench, open_bare, open_state};
+
+/// Keys of the hot set: they fit every cache.
+const HOT_KEYS: u64 = 10_000;
+/// Keys of the uniform set.
+const UNIFORM_KEYS: u64 = 1_000_000;
+/// Operations between two commits.
+const COMMIT_EVERY: u64 = 20_000;
+
+/// One measured ratio.
+struct Figure {
+    case: &'static str,
+    ratios: Vec<f64>,
+    against: &'static str,
+}
+
+struct Settings {
+    pairs: usize,
+    operations: u64,
+    json: bool,
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let settings = Settings {
+        pairs: if quick { 3 } else { 10 },
+        operations: if quick { 60_000 } else { 200_000 },
+        json: arguments.iter().any(|a| a == "--json"),
+    };
+    let names: Vec<&str> =
+        arguments.iter().map(String::as_str).filter(|a| !a.starts_with("--")).collect();
+    if let Some(unknown) = names.iter().find(|name| **name != "state") {
+        bail!("no bench {unknown:?}; there is: state");
+    }
+    for figure in [hot_set(&settings)?, uniform(&settings)?, instrumentation(&settings)?] {
+        print(&figure, settings.json)?;
+    }
+    Ok(())
+}
+
+/// Generates the same keys for both sides of a pair.
+struct Keys(u64);
+
+impl Keys {
+    fn next(&mut self, keys: u64) -> u64 {
+        // xorshift: cheap enough not to be measured
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % keys
+    }
+}
+
+/// Runs a slice of work to its final flush; returns operations a second.
+#[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
+fn run(state: &mut dyn StateBench, seed: u64, keys: u64, operations: u64) -> Result<f64> {
+    let mut random = Keys(seed | 1);
+    let began = Instant::now();
+    for n in 1..=operations {
+        state.read_modify_write(random.next(keys))?;
+        if n % COMMIT_EVERY == 0 {
+            state.commit()?;
+        }
+    }
+    state.finish()?;
+    Ok(operations as f64 / began.elapsed().as_secs_f64())
+}
+
+fn pairs(
+    settings: &Settings,
+    keys: u64,
+    ours: &mut dyn StateBench,
+    theirs: &mut dyn StateBench,
+) -> Result<Vec<f64>> {
+    let mut ratios = Vec::new();
+    for pair in 0..settings.pairs as u64 {
+        let seed = 0x9E37_79B9_7F4A_7C15 ^ (pair << 32);
+        // who goes first alternates, so that neither always finds the machine warm
+        let (a, b) = if pair % 2 == 0 {
+            let a = run(ours, seed, keys, settings.operations)?;
+            (a, run(theirs, seed, keys, settings.operations)?)
+        } else {
+            let b = run(theirs, seed, keys, settings.operations)?;
+            (run(ours, seed, keys, settings.operations)?, b)
+        };
+        ratios.push(a / b);
+        if !settings.json {
+            println!("  pair {pair}: {a:>9.0}/s against {b:>9.0}/s");
+        }
+    }
+    Ok(ratios)
+}
+
+fn roomy() -> Memory {
+    Memory { write_cache: 64 << 20, block_cache: 64 << 20, memtable: 64 << 20 }
+}
+
+fn hot_set(settings: &Settings) -> Result<Figure> {
+    let dir = tempfile::tempdir()?;
+    let mut ours = open_state(&dir.path().join("ours"), roomy(), true)?;
+    let mut theirs = open_bare(&dir.path().join("theirs"), roomy())?;
+    let ratios = pairs(settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
+    Ok(Figure { case: "hot_set", ratios, against: "bare RocksDB" })
+}
+
+fn fill(state: &mut dyn StateBench) -> Result<()> {
+    for key in 0..UNIFORM_KEYS {
+        state.read_modify_write(key)?;
+        if key % COMMIT_EVERY == 0 {
+            state.commit()?;
+        }
+    }
+    Ok(state.finish()?)
+}
+
+/// 1 M keys of about 110 bytes are 105 MiB; both sides get 10.5 MiB in all.
+fn uniform(settings: &Settings) -> Result<Figure> {
+    let dir = tempfile::tempdir()?;
+    let (ours_dir, theirs_dir) = (dir.path().join("ours"), dir.path().join("theirs"));
+    let memory = Memory { write_cache: 5 << 20, block_cache: 1 << 20, memtable: 2 << 20 };
+    let mut ours = open_state(&ours_dir, memory, true)?;
+    let memory = Memory { write_cache: 0, block_cache: 6 << 20, memtable: 2 << 20 };
+    let mut theirs = open_bare(&theirs_dir, memory)?;
+    fill(ours.as_mut())?;
+    fill(theirs.as_mut())?;
+    let ratios = pairs(settings, UNIFORM_KEYS, ours.as_mut(), theirs.as_mut())?;
+    if !settings.json {
+        let mib = |dir: &Path| bytes_below(dir) as f64 / f64::from(1 << 20);
+        println!(
+            "  on disk at the end: ours {:.0} MiB (changelog {:.0} MiB), theirs {:.0} MiB",
+            mib(&ours_dir),
+            mib(&ours_dir.join("changelog")),
+            mib(&theirs_dir)
+        );
+    }
+    Ok(Figure { case: "uniform", ratios, against: "bare RocksDB" })
+}
+
+fn bytes_below(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => bytes_below(&entry.path()),
+            Ok(meta) => meta.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+fn instrumentation(settings: &Settings) -> Result<Figure> {
+    let dir = tempfile::tempdir()?;
+    let mut ours = open_state(&dir.path().join("on"), roomy(), true)?;
+    let mut theirs = open_state(&dir.path().join("off"), roomy(), false)?;
+    let ratios = pairs(settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
+    Ok(Figure { case: "instrumentation", ratios, against: "telemetry compiled out" })
+}
+
+/// Finds must and aim of a case in the one table that has them.
+fn bounds(case: &str) -> Result<(Option<f64>, Option<f64>)> {
+    let table = include_str!("../../../docs/performance.md");
+    for line in table.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if let [_, "state", name, _, _, must, aim, ..] = cells.as_slice()
+            && *name == case
+        {
+            return Ok((must.parse().ok(), aim.parse().ok()));
+        }
+    }
+    bail!("docs/performance.md has no case {case}")
+}
+
+fn print(figure: &Figure, json: bool) -> Result<()> {
+    let mut sorted = figure.ratios.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = *sorted.get(sorted.len() / 2).context("no pairs were run")?;
+    let (min, max) = (sorted.first().copied(), sorted.last().copied());
+    let (must, aim) = bounds(figure.case)?;
+    if json {
+        let line = serde_json::json!({
+            "bench": "state", "case": figure.case, "value": median, "unit": "ratio",
+            "higher_is_better": true, "must": must, "aim": aim, "runs": sorted.len(),
+            "min": min, "max": max, "against": figure.against,
+        });
+        println!("{line}");
+    } else {
+        println!(
+            "state {:<16} {median:.2}x ({:.2} to {:.2}) against {}; must {must:?}, aim {aim:?}",
+            figure.case,
+            min.unwrap_or_default(),
+            max.unwrap_or_default(),
+            figure.against
+        );
+    }
+    Ok(())
+}
