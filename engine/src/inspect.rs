@@ -86,7 +86,9 @@ pub fn inspect(job_dir: &Path) -> Result<Inspected, Error> {
         }
         operators.extend(meta.operators.into_iter().map(|operator| operator.sample));
     }
-    states.iter_mut().for_each(|state| state.rows.sort_unstable());
+    for state in &mut states {
+        state.rows.sort_unstable();
+    }
     Ok(Inspected { epoch, operators, states })
 }
 

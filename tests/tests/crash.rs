@@ -22,7 +22,7 @@ use stateward_tests::crash::{
 const SEED: u64 = 2013;
 const RECORDS: u64 = 40_000;
 /// Kills of one job before it may come to its end.
-const KILLS_IN_A_ROW: u64 = 5;
+const KILLS_IN_A_ROW: u64 = 6;
 
 /// 50 where a soak is asked for, else enough for every point twice.
 fn kills() -> u64 {
@@ -45,6 +45,8 @@ fn in_checkpoint(point: &str) -> bool {
 /// Kills lives of one program at every point in turn.
 struct Killer {
     random: Random,
+    /// Most times that a life meets its point before it is killed there.
+    patience: u64,
     next: usize,
     hits: BTreeMap<&'static str, u64>,
     misses: u64,
@@ -52,9 +54,18 @@ struct Killer {
 }
 
 impl Killer {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, patience: u64) -> Self {
         let hits = KILL_POINTS.iter().map(|point| (*point, 0)).collect();
-        Self { random: Random::new(seed), next: 0, hits, misses: 0, at_random: 0 }
+        let random = Random::new(seed);
+        Self { random, patience, next: 0, hits, misses: 0, at_random: 0 }
+    }
+
+    /// The next kill of one program: every third at some time, the others at the points in turn.
+    fn kill(&mut self, number: u64, program: &Program, dir: &Path, job: &str) -> Ended {
+        match number % 3 {
+            2 => self.at_some_time(program, dir, job),
+            _ => self.at_point(program, dir, job),
+        }
     }
 
     fn all_hits(&self) -> u64 {
@@ -64,8 +75,8 @@ impl Killer {
     /// One life that is to be killed at the next point.
     fn at_point(&mut self, program: &Program, dir: &Path, job: &str) -> Ended {
         let point = KILL_POINTS[self.next % KILL_POINTS.len()];
-        let limit = if in_checkpoint(point) { 5 } else { 24 };
-        let n = 1 + self.random.below(limit);
+        let rarer = if in_checkpoint(point) { 4 } else { 1 };
+        let n = 1 + self.random.below((self.patience / rarer).max(1));
         let life = program.start(dir, job, Some(&format!("{point}:{n}"))).unwrap();
         let ended = life.wait().unwrap();
         match ended {
@@ -81,7 +92,7 @@ impl Killer {
     /// One life that is killed at some time.
     fn at_some_time(&mut self, program: &Program, dir: &Path, job: &str) -> Ended {
         let life = program.start(dir, job, None).unwrap();
-        let ended = life.kill_after(1 + self.random.below(40)).unwrap();
+        let ended = life.kill_after(1 + self.random.below(2 * self.patience)).unwrap();
         self.at_random += u64::from(ended == Ended::Killed);
         ended
     }
@@ -136,17 +147,13 @@ fn killed_jobs_end_like_one_that_was_not() {
     write_input(&input, SEED, RECORDS).unwrap();
     let expected = undisturbed_flow(&dir.path().join("undisturbed"), &input);
     let program = program("flow", &input);
-    let mut killer = Killer::new(SEED);
+    let mut killer = Killer::new(SEED, 20);
     let mut jobs = 0;
     while killer.all_hits() < kills() || killer.at_random < kills() / 4 {
         let job_dir = dir.path().join(format!("job-{jobs}"));
         let mut ended = Ended::Killed;
         for kill in 0..KILLS_IN_A_ROW {
-            ended = if kill == KILLS_IN_A_ROW - 1 {
-                killer.at_some_time(&program, &job_dir, FLOW)
-            } else {
-                killer.at_point(&program, &job_dir, FLOW)
-            };
+            ended = killer.kill(kill, &program, &job_dir, FLOW);
             if ended == Ended::Finished {
                 break;
             }
@@ -208,17 +215,12 @@ fn a_killed_breaker_leaves_nothing_and_loses_nothing() {
     let expected = Remains::read(&plain_dir, "ab").unwrap();
 
     let job_dir = dir.path().join("job");
-    let mut killer = Killer::new(SEED + 1);
+    let mut killer = Killer::new(SEED + 1, 4);
     let mut killed_while = |plan: &'static str| {
         let program = program(plan, &input);
         let mut kills = 0;
         for kill in 0..KILLS {
-            let ended = if kill % 2 == 0 {
-                killer.at_point(&program, &job_dir, "ab")
-            } else {
-                killer.at_some_time(&program, &job_dir, "ab")
-            };
-            if ended == Ended::Finished {
+            if killer.kill(kill, &program, &job_dir, "ab") == Ended::Finished {
                 break;
             }
             kills += 1;

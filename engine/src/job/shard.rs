@@ -98,7 +98,8 @@ impl Shard {
                     barrier: &mut barrier,
                 };
                 progress |= node.poll(&mut env)? == Polled::Progress;
-                *rests = *env.nodes_passed > passed_before && env.barrier.is_some_and(|b| b.checkpoint);
+                *rests =
+                    *env.nodes_passed > passed_before && env.barrier.is_some_and(|b| b.checkpoint);
                 if tick && !*rests {
                     node.tick(&mut env)?;
                 }
