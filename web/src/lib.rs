@@ -6,6 +6,12 @@
 //! that render ([`component`]), where data comes from ([`api`], [`live`]), the pages that fetch
 //! ([`page`]) and the frame around them ([`app`]). Everything up to `chart` is pure.
 #![expect(unreachable_pub, reason = "#[component] writes the props of a component as `pub`")]
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    clippy::redundant_closure,
+    reason = "a component takes its props by value and is one view, read from top to bottom; view! writes closures of its own"
+)]
 
 #[cfg(not(any(erase_components, doc)))]
 compile_error!(

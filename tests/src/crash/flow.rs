@@ -90,6 +90,10 @@ pub fn flow_job(input: &Path) -> Result<Job, Error> {
 
 type Enriching<'a, 'b> = &'a mut Context<'b, str, Enriched>;
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "opening an operator may fail, so its closure says so"
+)]
 fn enrich(
     open: &mut Open<'_, str>,
 ) -> Result<impl Fn(&Event, Enriching<'_, '_>) -> Result<(), Error> + use<>, Error> {
@@ -122,7 +126,7 @@ fn enrich(
                 made.session = Some((times + 1, sum + event.amount));
                 session.put(ctx, &(times + 1, sum + event.amount))?;
                 made.profile = profile.get(ctx)?;
-                if event.amount % 4 == 0 {
+                if event.amount.is_multiple_of(4) {
                     profile.put(ctx, &event.n)?;
                 }
                 recent.put(ctx, &slot, &event.amount)?;
@@ -146,7 +150,7 @@ fn enrich(
                 session.delete(ctx)?;
                 recent.remove(ctx, &slot)?;
                 first.delete(ctx)?;
-                if event.amount % 2 == 0 {
+                if event.amount.is_multiple_of(2) {
                     profile.delete(ctx)?;
                 }
             }
@@ -167,6 +171,10 @@ fn enrich(
 
 type Merging<'a, 'b> = &'a mut Context<'b, str, Merged>;
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "opening an operator may fail, so its closure says so"
+)]
 fn merge(
     open: &mut Open<'_, str>,
 ) -> Result<impl Fn(&Enriched, Merging<'_, '_>) -> Result<(), Error> + use<>, Error> {

@@ -77,7 +77,7 @@ impl Remains {
             let (expected, found) = (count(sample), killed.operators.get(operator).map(count));
             if Some(expected) != found {
                 let line = "(arrived, applied, late, emitted)";
-                text.push_str(&format!("{operator} {line}: {expected:?}, found {found:?}\n"));
+                text.extend([format!("{operator} {line}: {expected:?}, found {found:?}\n")]);
             }
         }
         text
@@ -97,10 +97,10 @@ fn differ(text: &mut String, what: &str, expected: &[String], found: &[String]) 
     let odd: Vec<_> = counts.into_iter().filter(|(_, count)| *count != 0).collect();
     for (line, count) in odd.iter().take(LINES_MAX) {
         let sign = if *count > 0 { "too much" } else { "missing" };
-        text.push_str(&format!("{what}, {sign} {}×: {line}\n", count.abs()));
+        text.extend([format!("{what}, {sign} {}×: {line}\n", count.abs())]);
     }
     if odd.len() > LINES_MAX {
-        text.push_str(&format!("{what}: {} more\n", odd.len() - LINES_MAX));
+        text.extend([format!("{what}: {} more\n", odd.len() - LINES_MAX)]);
     }
 }
 
@@ -116,7 +116,9 @@ fn read_outputs(dir: &Path) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
         anyhow::ensure!(text.ends_with('\n'), "{name} ends within a line");
         outputs.entry(sink.to_owned()).or_default().extend(text.lines().map(str::to_owned));
     }
-    outputs.values_mut().for_each(|lines| lines.sort_unstable());
+    for lines in outputs.values_mut() {
+        lines.sort_unstable();
+    }
     Ok(outputs)
 }
 

@@ -1,4 +1,12 @@
 //! Made-up answers for tests: names and figures that no product has.
+#![expect(
+    unused_parens,
+    clippy::needless_pass_by_value,
+    clippy::single_match_else,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unused_self,
+    reason = "answers for tests, in the shape of the server's own methods"
+)]
 
 use serde::Serialize;
 use stateward_model::alert::{Instance, Phase as AlertPhase, Rule, Subject};

@@ -198,7 +198,7 @@ fn Choices(
         pairs.push(format!("{name}={value}"));
         format!("{path}?{}", pairs.join("&"))
     };
-    let here_with_theme = here_with.clone();
+    let here_with_theme = here_with;
     let connection = move || {
         live.connected.get().map(|connected| {
             let (class, text) =

@@ -1,4 +1,9 @@
 //! Every page as the server sends it: readable with scripts off, in both languages.
+#![expect(
+    clippy::similar_names,
+    clippy::unwrap_used,
+    reason = "helpers of tests; the exception for tests covers only the functions marked as such"
+)]
 
 use std::sync::{Arc, Mutex};
 

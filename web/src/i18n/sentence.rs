@@ -128,9 +128,8 @@ impl Lang {
     pub fn condition(self, subject: &str, above: &str, for_millis: i64) -> String {
         let hold = format::duration(for_millis);
         match (self, for_millis > 0) {
-            (Self::En, false) => format!("{subject} > {above}"),
+            (Self::En | Self::Zh, false) => format!("{subject} > {above}"),
             (Self::En, true) => format!("{subject} > {above} for {hold}"),
-            (Self::Zh, false) => format!("{subject} > {above}"),
             (Self::Zh, true) => format!("{subject} > {above}，持续 {hold}"),
         }
     }

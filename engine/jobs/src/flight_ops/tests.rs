@@ -148,11 +148,11 @@ impl SourceReader<FlightEvent> for LoopsReader {
 fn twenty_loops_reach_the_year_2032_unclamped_and_each_leg_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let options = FlightOptions { speed: None, ..FlightOptions::new(folder.path()) };
-    let once = source(
+    let single = source(
         &first_rows(folder.path(), 800),
         &FlightOptions { is_looping: false, ..options.clone() },
     );
-    run(once, folder.path());
+    run(single, folder.path());
     let one = legs(folder.path()).len();
 
     let again = tempfile::tempdir().unwrap();
