@@ -1,5 +1,7 @@
 //! Jobs that are killed at every phase of an epoch end like one that was not; a full cache and a
 //! full spill block nobody.
+#![expect(clippy::indexing_slicing, reason = "helpers of tests fail the test")]
+#![expect(clippy::print_stdout, reason = "a run tells its seed and what it met")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

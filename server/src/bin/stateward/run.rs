@@ -1,6 +1,5 @@
 //! `stateward run JOB`: a ready-made job on the user's own data.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -80,12 +79,11 @@ fn list() -> String {
     let mut text = String::new();
     for JobSpec { name, about, takes, needs_input, .. } in stateward_jobs::jobs() {
         let input = if *needs_input { " --input PATH" } else { "" };
-        // writing to a string cannot fail
-        drop(writeln!(text, "{name}{input}\n    {about}"));
-        for setting in *takes {
+        text.extend([format!("{name}{input}\n    {about}\n")]);
+        text.extend(takes.iter().map(|setting| {
             let (name, about, default) = (setting.name, setting.about, setting.default);
-            drop(writeln!(text, "    --set {name}=…  {about} (default: {default})"));
-        }
+            format!("    --set {name}=…  {about} (default: {default})\n")
+        }));
     }
     text
 }
