@@ -28,7 +28,7 @@ pub enum FuturePolicy {
 /// ```
 /// use std::time::Duration;
 /// use stateward_engine::Watermarks;
-/// let hours = |n| Duration::from_secs(n * 3600);
+/// let hours = |n: u64| Duration::from_secs(n * 3600);
 /// let watermarks = Watermarks::bounded_out_of_orderness(hours(22)).max_future_skew(hours(24));
 /// # let _ = watermarks;
 /// ```

@@ -100,7 +100,10 @@ mod tests {
     #[test]
     fn length_is_counted_in_lines() {
         let tree = Tree::of(&[("a.rs", &"x\n".repeat(500)), ("b.rs", &"x\n".repeat(501))]);
-        assert_eq!(long_files(&tree), ["b.rs: 501 lines; split it by activity, or list why not"]);
+        let mut found = long_files(&tree);
+        // the real exceptions are not in this tree
+        found.retain(|complaint| !complaint.ends_with("listed as long, but gone"));
+        assert_eq!(found, ["b.rs: 501 lines; split it by activity, or list why not"]);
     }
 
     #[test]
