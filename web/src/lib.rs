@@ -1,10 +1,10 @@
 //! Stateward's web UI: every page is rendered by the server and readable with scripts off, then
 //! taken over by the same code in the browser.
 //!
-//! Modules in reading order: where a view lives ([`route`]), how figures and words read
-//! ([`format`], [`i18n`]), how charts and the lineage graph are computed ([`chart`]), the parts
-//! that render ([`component`]), where data comes from ([`api`], [`live`]), the pages that fetch
-//! ([`page`]) and the frame around them ([`app`]). Everything up to `chart` is pure.
+//! Modules in reading order: where a view lives (`route`), how figures and words read
+//! (`format`, `i18n`), how charts and the lineage graph are computed (`chart`), the parts
+//! that render (`component`), where data comes from (`api`, `live`), the pages that fetch
+//! (`page`) and the frame around them (`app`). Everything up to `chart` is pure.
 #![expect(unreachable_pub, reason = "#[component] writes the props of a component as `pub`")]
 #![expect(
     clippy::needless_pass_by_value,
