@@ -100,9 +100,8 @@ fn start(
     local: WriteSignal<bool>,
     connected: WriteSignal<Option<bool>>,
 ) {
+    use std::cell::RefCell;
     use std::time::Duration;
-    use wasm_bindgen::JsCast;
-    use wasm_bindgen::prelude::Closure;
 
     /// Without events the page asks by itself, this often.
     const POLL_SECONDS: u32 = 5;
@@ -114,29 +113,41 @@ fn start(
     now.set(Some(js_sys::Date::now() as i64));
     let changed = StoredValue::new(false);
     let open = StoredValue::new(false);
-    // an EventSource reconnects by itself; it lives as long as the page
-    if let Ok(source) = web_sys::EventSource::new("/api/v1/live") {
-        let on_message = Closure::<dyn FnMut()>::new(move || changed.set_value(true));
-        let on_open = Closure::<dyn FnMut()>::new(move || {
-            open.set_value(true);
-            connected.set(Some(true));
-        });
-        let on_error = Closure::<dyn FnMut()>::new(move || {
-            open.set_value(false);
-            connected.set(Some(false));
-        });
+    let on_message = listener(move || changed.set_value(true));
+    let on_open = listener(move || {
+        open.set_value(true);
+        connected.set(Some(true));
+    });
+    let on_error = listener(move || {
+        open.set_value(false);
+        connected.set(Some(false));
+    });
+    // an EventSource reconnects by itself
+    let listen = move || {
+        let source = web_sys::EventSource::new("/api/v1/live").ok()?;
         for name in EVENTS {
-            let listened =
-                source.add_event_listener_with_callback(name, on_message.as_ref().unchecked_ref());
             // a name that cannot be listened to leaves the page with its own clock
-            drop(listened);
+            drop(source.add_event_listener_with_callback(name, &on_message));
         }
-        source.set_onopen(Some(on_open.as_ref().unchecked_ref()));
-        source.set_onerror(Some(on_error.as_ref().unchecked_ref()));
-        on_message.forget();
-        on_open.forget();
-        on_error.forget();
-    }
+        source.set_onopen(Some(&on_open));
+        source.set_onerror(Some(&on_error));
+        Some(source)
+    };
+    // A browser opens six connections to a server for all of its tabs, and pages that it keeps to go
+    // back to hold theirs: only a page that is seen listens, or the seventh would wait for them.
+    let source = RefCell::new(if document().hidden() { None } else { listen() });
+    let visibility = window_event_listener_untyped("visibilitychange", move |_| {
+        if let Some(source) = source.take() {
+            source.close();
+            open.set_value(false);
+        }
+        if !document().hidden() {
+            source.replace(listen());
+            changed.set_value(true);
+        }
+    });
+    // it listens as long as the page lives
+    std::mem::forget(visibility);
     let seconds = StoredValue::new(0_u32);
     set_interval(
         move || {
@@ -158,6 +169,13 @@ fn start(
         },
         Duration::from_secs(1),
     );
+}
+
+/// A function of the page's life time for the browser to call.
+#[cfg(feature = "hydrate")]
+fn listener(call: impl FnMut() + 'static) -> js_sys::Function {
+    use wasm_bindgen::JsCast;
+    wasm_bindgen::prelude::Closure::<dyn FnMut()>::new(call).into_js_value().unchecked_into()
 }
 
 #[cfg(feature = "hydrate")]
