@@ -3,7 +3,7 @@
 //! Unknown is never 0: callers pass an `Option` through [`maybe`] and say why on hover.
 
 /// What stands between a number and its unit.
-const THIN: char = '\u{2009}';
+const THIN: char = '\u{202f}';
 
 /// Shown for what is not known.
 pub const UNKNOWN: &str = "—";
@@ -77,10 +77,10 @@ pub fn percent(ratio: f64) -> String {
     format!("{}{THIN}%", significant(ratio * 100.0))
 }
 
-/// `+15 %/day` of a relative growth.
+/// `+15 %/d` of a relative growth.
 pub fn growth(ratio: f64) -> String {
     let sign = if ratio > 0.0 { "+" } else { "" };
-    format!("{sign}{}{THIN}%/day", significant(ratio * 100.0))
+    format!("{sign}{}{THIN}%/d", significant(ratio * 100.0))
 }
 
 /// `×288`, how much faster than the wall event time runs.
@@ -203,8 +203,8 @@ mod tests {
         check(&bytes(1.1 * KIB * KIB), "1.10 MiB");
         check(&percent(0.97), "97 %");
         check(&percent(0.000_123), "0.0123 %");
-        check(&growth(0.15), "+15 %/day");
-        check(&growth(-0.02), "−2 %/day");
+        check(&growth(0.15), "+15 %/d");
+        check(&growth(-0.02), "−2 %/d");
         check(&factor(288.0), "×288");
         check(&exact(1_234_567), "1 234 567");
         check(&exact(12), "12");

@@ -2,7 +2,7 @@
 //! taken over by the same code in the browser.
 //!
 //! Modules in reading order: where a view lives (`route`), how figures and words read
-//! (`format`, `i18n`), how charts and the lineage graph are computed (`chart`), the parts
+//! (`format`, `i18n`, `promql`), how charts and the lineage graph are computed (`chart`), the parts
 //! that render (`component`), where data comes from (`api`, `live`), the pages that fetch
 //! (`page`) and the frame around them (`app`). Everything up to `chart` is pure.
 #![expect(unreachable_pub, reason = "#[component] writes the props of a component as `pub`")]
@@ -22,6 +22,7 @@ compile_error!(
 mod route;
 mod format;
 mod i18n;
+mod promql;
 mod chart;
 mod component;
 mod api;

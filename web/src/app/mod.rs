@@ -54,7 +54,7 @@ pub fn shell() -> impl IntoView {
         .then(|| view! { <HydrationScripts options=options/> });
     view! {
         <!DOCTYPE html>
-        <html lang=preferences.lang.tag() data-theme=preferences.theme.code()>
+        <html lang=preferences.lang.tag() data-theme=preferences.theme.code() data-nav=preferences.nav()>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
@@ -82,6 +82,8 @@ fn preferences_of_document() -> Preferences {
         Preferences {
             lang: Lang::parse(&read("lang")).unwrap_or_default(),
             theme: Theme::parse(&read("data-theme")).unwrap_or_default(),
+            narrow: read("data-nav")
+                == Preferences { narrow: true, ..Preferences::default() }.nav(),
         }
     }
     #[cfg(not(feature = "hydrate"))]
@@ -198,7 +200,10 @@ fn Choices(
         pairs.push(format!("{name}={value}"));
         format!("{path}?{}", pairs.join("&"))
     };
-    let here_with_theme = here_with;
+    let (here_with_theme, here_with_nav) = (here_with, here_with);
+    let turned = Preferences { narrow: !preferences.narrow, ..preferences }.nav();
+    let (turn, arrow) =
+        if preferences.narrow { (words.nav_wide, "»") } else { (words.nav_narrow, "«") };
     let connection = move || {
         live.connected.get().map(|connected| {
             let (class, text) =
@@ -214,6 +219,15 @@ fn Choices(
             </a>
             <a rel="external" href=move || here_with_theme("theme", next.code())>
                 {words.theme} ": " {name}
+            </a>
+            <a
+                class="turn"
+                rel="external"
+                title=turn
+                aria-label=turn
+                href=move || here_with_nav("nav", turned)
+            >
+                {arrow}
             </a>
         </div>
     }

@@ -44,20 +44,20 @@ async fn every_page_says_what_it_must_without_scripts() {
     let cases: [(&str, &[&str]); 14] = [
         (
             "/",
-            &["Needs attention", "Kept alive by reads", "41.2\u{2009}GiB", "Breakers not closed"],
+            &["Needs attention", "Kept alive by reads", "41.2\u{202f}GiB", "Breakers not closed"],
         ),
         (
             "/states",
-            &["parcel_trail", "No TTL", "+15.3\u{2009}%/day", "aria-sort=\"descending\"", "silent"],
+            &["parcel_trail", "No TTL", "+15.3\u{202f}%/d", "aria-sort=\"descending\"", "silent"],
         ),
         ("/states?columns=writes", &["Writes", "Reads"]),
         (
             STATE,
             &[
-                "97\u{2009}% of refreshes are reads from src/peek.rs:88:21",
+                "97\u{202f}% of refreshes are reads from src/peek.rs:88:21",
                 "Reset breaker on peeked_carts",
                 "TTL-miss ratio",
-                "TTL 36\u{2009}h",
+                "TTL 36\u{202f}h",
                 "class=\"line s0\"",
             ],
         ),
@@ -65,17 +65,17 @@ async fn every_page_says_what_it_must_without_scripts() {
         (&format!("{STATE}?tab=storage"), &["On disk", "90", "estimate"]),
         (
             &format!("{STATE}?tab=breaker"),
-            &["1\u{2009}300\u{2009}412", "holds", "divert", "Backlog"],
+            &["1\u{202f}300\u{202f}412", "holds", "divert", "Backlog"],
         ),
         (&format!("{STATE}?tab=alerts"), &["parcel trail too large", "firing"]),
         (&format!("{STATE}?tab=history"), &["checkpoint 41 done"]),
         (
             "/lineage/default/made_up",
-            &["parcels", "12.4\u{2009}k/s", "peeked_carts", "class=\"cylinder wants\""],
+            &["parcels", "12.4\u{202f}k/s", "peeked_carts", "class=\"cylinder wants\""],
         ),
-        ("/jobs", &["default/made_up", "12.4\u{2009}ms", "parcels-07.csv:123456"]),
+        ("/jobs", &["default/made_up", "12.4\u{202f}ms", "parcels-07.csv:123456"]),
         ("/alerts", &["parcel trail too large", "every state", "Active"]),
-        ("/breakers", &["tripped by hand", "82\u{2009}000", "pending"]),
+        ("/breakers", &["tripped by hand", "82\u{202f}000", "pending"]),
         ("/audit", &["breaker.trip", "intent"]),
     ];
     for (url, expected) in cases {
@@ -92,9 +92,9 @@ async fn chinese_pages_speak_chinese() {
     for (url, expected) in [
         ("/?lang=zh", "需要关注"),
         ("/states?lang=zh", "被读取续命"),
-        (&*format!("{STATE}?lang=zh"), "97\u{2009}% 的续命来自 src/peek.rs:88:21 的读取"),
+        (&*format!("{STATE}?lang=zh"), "97\u{202f}% 的续命来自 src/peek.rs:88:21 的读取"),
         ("/breakers?lang=zh", "人工熔断"),
-        ("/alerts?lang=zh", "TTL 未命中率 &gt; 20\u{2009}%"),
+        ("/alerts?lang=zh", "TTL 未命中率 &gt; 20\u{202f}%"),
     ] {
         let (_, html) = page(12, url).await;
         assert!(html.contains("<html lang=\"zh-CN\""), "{url}");

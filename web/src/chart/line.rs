@@ -195,7 +195,7 @@ mod tests {
             lines.drawing.body
         );
         let texts: Vec<String> =
-            lines.drawing.y_ticks.iter().map(|t| t.text.replace('\u{2009}', " ")).collect();
+            lines.drawing.y_ticks.iter().map(|t| t.text.replace('\u{202f}', " ")).collect();
         assert_eq!(texts, ["0 B", "2 B", "4 B"]);
     }
 

@@ -18,6 +18,9 @@ pub fn Ages(
     histogram: Histogram,
     /// TTL in force, ms.
     ttl_millis: Option<i64>,
+    /// Which histogram of the page is under the pointer, and where, 0 to 1. It belongs to the page,
+    /// because histograms are drawn anew while they are live.
+    under: RwSignal<Option<(&'static str, f64)>>,
     /// Said where nothing was observed.
     empty: &'static str,
 ) -> impl IntoView {
@@ -32,11 +35,10 @@ pub fn Ages(
         .into_any();
     };
     let area = NodeRef::<Div>::new();
-    let under = RwSignal::new(None::<f64>);
     let quantile =
         |q: f64| format::maybe(histogram.quantile(q), |age| format::duration(age as i64));
     let summary = format!(
-        "{} ≈\u{2009}{} · {} ≈\u{2009}{}",
+        "{} ≈\u{202f}{} · {} ≈\u{202f}{}",
         words.median,
         quantile(0.5),
         words.p99,
@@ -52,7 +54,8 @@ pub fn Ages(
         view! { <text class=class x=across(at) dx=nudge y="24">{text}</text> }
     });
     let reading = move || {
-        under.get().and_then(|share| bars.at(share)).map_or_else(
+        let here = under.get().filter(|(of, _)| *of == title);
+        here.and_then(|(_, share)| bars.at(share)).map_or_else(
             || summary.clone(),
             |(from, to, count)| {
                 let (from, to) = (format::duration(from as i64), format::duration(to as i64));
@@ -74,7 +77,7 @@ pub fn Ages(
             <div
                 class="canvas"
                 node_ref=area
-                on:pointermove=move |event| under.set(share_of(event.client_x()))
+                on:pointermove=move |event| under.set(share_of(event.client_x()).map(|share| (title, share)))
                 on:pointerleave=move |_| under.set(None)
             >
                 <Plot drawing=drawing label=label>{ttl}</Plot>

@@ -50,6 +50,8 @@ pub fn Timeline(
     /// Shown where a figure is an estimate, e.g. "in part an estimate".
     #[prop(optional)]
     note: &'static str,
+    /// The same as a Prometheus query.
+    promql: String,
 ) -> impl IntoView {
     let (lang, words, live) = (use_lang(), use_words(), use_live());
     let area = NodeRef::<Div>::new();
@@ -71,7 +73,7 @@ pub fn Timeline(
     };
     let shape = compute();
     let unit = shape.unit;
-    let estimate = if note.is_empty() { "" } else { "≈\u{2009}" };
+    let estimate = if note.is_empty() { "" } else { "≈\u{202f}" };
     let summary = shape.span.map_or_else(
         || format!("{title}: {}", words.no_points),
         |(least, most, last)| {
@@ -151,6 +153,8 @@ pub fn Timeline(
             zoom.run(Zoom::To(left, right));
         }
     };
+    let copied = promql.clone();
+    let copy = move |_| copy_text(&copied);
     let empty = shape.span.is_none().then(|| view! { <p class="no-points">{words.no_points}</p> });
     view! {
         <figure class="chart">
@@ -183,7 +187,36 @@ pub fn Timeline(
                 </svg>
                 {empty}
             </div>
+            <details class="promql">
+                <summary on:click=copy>{words.copy_promql}</summary>
+                <code>{promql}</code>
+            </details>
         </figure>
     }
     .into_any()
 }
+
+/// Puts a text on the clipboard where the browser lets pages: not where they came unencrypted from
+/// another machine. There it is to be selected.
+#[cfg(feature = "hydrate")]
+fn copy_text(text: &str) {
+    use js_sys::{Function, Promise, Reflect};
+    use wasm_bindgen::{JsCast, JsValue};
+
+    let written = || {
+        let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
+        let clipboard: JsValue = Reflect::get(&navigator, &"clipboard".into()).ok()?;
+        let write = Reflect::get(&clipboard, &"writeText".into()).ok()?;
+        let write = write.dyn_into::<Function>().ok()?;
+        write.call1(&clipboard, &text.into()).ok()?.dyn_into::<Promise>().ok()
+    };
+    if let Some(written) = written() {
+        // a refusal is handled by having the text on the page
+        leptos::task::spawn_local(async {
+            drop(wasm_bindgen_futures::JsFuture::from(written).await);
+        });
+    }
+}
+
+#[cfg(not(feature = "hydrate"))]
+fn copy_text(_: &str) {}

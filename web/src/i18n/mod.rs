@@ -82,6 +82,11 @@ impl Theme {
     }
 }
 
+/// The side bar as a strip.
+const NARROW: &str = "narrow";
+/// The side bar with all pages.
+const WIDE: &str = "wide";
+
 /// What a reader chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
@@ -89,6 +94,8 @@ pub struct Preferences {
     pub lang: Lang,
     /// Colours.
     pub theme: Theme,
+    /// Whether the side bar is only a strip.
+    pub narrow: bool,
 }
 
 impl Preferences {
@@ -111,16 +118,24 @@ impl Preferences {
                 .or_else(accepted)
                 .unwrap_or_default(),
             theme: asked("theme").as_deref().and_then(Theme::parse).unwrap_or_default(),
+            narrow: asked("nav").as_deref() == Some(NARROW),
         }
     }
 
-    /// The cookies that a request with `?lang=` or `?theme=` leaves behind.
+    /// The value of `?nav=`, of the cookie and of `<html data-nav>`.
+    pub fn nav(self) -> &'static str {
+        if self.narrow { NARROW } else { WIDE }
+    }
+
+    /// The cookies that a request with `?lang=`, `?theme=` or `?nav=` leaves behind.
     pub fn cookies(self, query: &str) -> Vec<String> {
         let given = |name: &str| {
             query.split('&').any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name))
         };
         let mut cookies = Vec::new();
-        for (name, value) in [("lang", self.lang.code()), ("theme", self.theme.code())] {
+        let chosen =
+            [("lang", self.lang.code()), ("theme", self.theme.code()), ("nav", self.nav())];
+        for (name, value) in chosen {
             if given(name) {
                 cookies.push(format!("{name}={value}; Path=/; Max-Age=31536000; SameSite=Lax"));
             }
@@ -156,8 +171,10 @@ mod tests {
             (Lang::Zh, Theme::Light)
         );
         assert_eq!(read("lang=xx&theme=", "", ""), (Lang::En, Theme::Auto));
-        let chosen = Preferences { lang: Lang::Zh, theme: Theme::Auto };
+        let chosen = Preferences { lang: Lang::Zh, ..Preferences::default() };
         assert_eq!(chosen.cookies("lang=zh").len(), 1);
         assert!(chosen.cookies("slang=zh").is_empty());
+        assert!(Preferences::from_request("", "nav=narrow", "").narrow);
+        assert!(!Preferences::from_request("nav=wide", "nav=narrow", "").narrow);
     }
 }

@@ -12,7 +12,7 @@ impl Lang {
             (Self::Zh, _) if millis.abs() < 1_000 => "刚刚".into(),
             (Self::En, false) => format!("{long} ago"),
             (Self::En, true) => format!("in {long}"),
-            (Self::Zh, false) => format!("{long}前"),
+            (Self::Zh, false) => format!("{long} 前"),
             (Self::Zh, true) => format!("{long}后"),
         }
     }
@@ -22,7 +22,7 @@ impl Lang {
         let age = format::duration(coarse(millis).max(1_000));
         match self {
             Self::En => format!("live, {age} old"),
-            Self::Zh => format!("实时，{age}前的数据"),
+            Self::Zh => format!("实时，{age} 前的数据"),
         }
     }
 
@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn ages_are_told_coarsely() {
-        let plain = |text: String| text.replace('\u{2009}', " ");
+        let plain = |text: String| text.replace('\u{202f}', " ");
         assert_eq!(plain(Lang::En.ago(125_000)), "2 min ago");
         assert_eq!(plain(Lang::En.ago(-7_200_000)), "in 2 h");
         assert_eq!(plain(Lang::En.ago(400)), "now");
-        assert_eq!(plain(Lang::Zh.ago(3_000)), "3 s前");
+        assert_eq!(plain(Lang::Zh.ago(3_000)), "3 s 前");
         assert_eq!(plain(Lang::En.live_age(0)), "live, 1 s old");
     }
 }

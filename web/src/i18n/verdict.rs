@@ -229,7 +229,7 @@ mod tests {
         }
         let verdict = Verdict { kind: VerdictKind::RefreshedByReads, evidence };
         assert_eq!(
-            Lang::En.verdict(&verdict, None).replace('\u{2009}', " "),
+            Lang::En.verdict(&verdict, None).replace('\u{202f}', " "),
             "The TTL of 36 h does nothing: 97 % of refreshes are reads from cart.rs:88. Of 900 entries \
              created in 9 d, 3 expired."
         );

@@ -178,13 +178,16 @@ words! {
     returns_expired: "an expired entry is returned once" | "过期条目返回一次";
     declared: "declared at" | "声明于";
     set_in_code: "set in code" | "在代码中设定";
+    copy_promql: "Copy as PromQL" | "复制为 PromQL";
+    nav_narrow: "Hide the side bar" | "收起侧栏";
+    nav_wide: "Show the side bar" | "展开侧栏";
     alert_on_this: "Alert on this" | "设置告警";
     show_lineage: "Lineage" | "血缘";
     age_resident: "Age of what is there now" | "现存条目的存活时长";
     age_read: "Age when read" | "读取时的存活时长";
     age_drop: "Age when dropped" | "移除时的存活时长";
     no_ages: "Nothing to show yet: no entry has been seen here." | "暂无数据：还没有见到条目。";
-    no_reads_yet: "Nothing has been read yet." | "还没有读取。";
+    no_reads_yet: "No entry has been read yet." | "还没有条目被读取。";
     no_drops_yet: "Nothing has been dropped yet." | "还没有移除。";
     cleanup: "Cleanup" | "清理";
     sweep: "Sweep (write-off)" | "清扫（销账）";

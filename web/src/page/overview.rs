@@ -68,7 +68,7 @@ fn Content(
             figures=[
                 (words.size, format::bytes(overview.logical_bytes as f64), overview.logical_bytes.to_string(), "/states?sort=logical_bytes"),
                 (words.growth, format::maybe(overview.growth_per_day, format::growth), words.unknown_growth.to_owned(), "/states?sort=growth_per_day"),
-                (words.debt, format!("≈\u{2009}{}", format::bytes(overview.debt_bytes as f64)), words.approximate.to_owned(), "/states?columns=ttl"),
+                (words.debt, format!("≈\u{202f}{}", format::bytes(overview.debt_bytes as f64)), words.approximate.to_owned(), "/states?columns=ttl"),
                 (words.needs_attention, overview.attention_total.to_string(), String::new(), "/states"),
             ]
             alarming={overview.attention_total > 0}

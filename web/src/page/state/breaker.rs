@@ -10,6 +10,11 @@ use crate::i18n::use_words;
 use crate::live::use_live;
 use crate::page::breakers::Card;
 use crate::page::shown::shown;
+use crate::promql::promql;
+use crate::route::StateRef;
+
+/// The figure of the backlog.
+const FIGURE: &str = "spill_pending";
 
 #[component]
 pub(super) fn BreakerTab(
@@ -28,23 +33,25 @@ pub(super) fn BreakerTab(
 pub(super) fn Backlog(
     /// Where the page is.
     place: Memo<Place>,
+    /// Time under the pointer.
+    crosshair: Crosshair,
 ) -> impl IntoView {
     let words = use_words();
-    let crosshair = Crosshair::new();
     let zoom = use_zoom(place);
+    let operator = |at: &StateRef| format!("{}/{}/{}", at.namespace, at.job_name, at.operator);
     let data = answer(
         move || {
             let Place { at, range, .. } = place.get();
-            let operator = format!("{}/{}/{}", at.namespace, at.job_name, at.operator);
-            charts::questions(&operator, range, &["spill_pending"])
+            charts::questions(&operator(&at), range, &[FIGURE])
         },
         use_live().charts,
     );
     view! {
         <div class="charts one">
             {shown(data, one::<SeriesAnswer>, move |series, _| {
+                let promql = promql(&operator(&place.get_untracked().at), FIGURE);
                 view! {
-                    <Timeline title=words.backlog answer=series annotations=Vec::new() crosshair=crosshair zoom=zoom/>
+                    <Timeline title=words.backlog answer=series annotations=Vec::new() crosshair=crosshair zoom=zoom promql=promql/>
                 }
                 .into_any()
             })}

@@ -10,6 +10,7 @@ use crate::component::{Crosshair, Timeline, Zoom};
 use crate::i18n::use_words;
 use crate::live::use_live;
 use crate::page::shown::shown;
+use crate::promql::promql;
 use crate::route::Range;
 
 /// Points a line: as many as a third of a wide page has pixels.
@@ -64,10 +65,12 @@ pub(super) fn Charts(
     view! {
         <div class="charts">
             {shown(data, read, move |(series, detail), _| {
+                let of = place.get_untracked().at.of();
                 series
                     .into_iter()
+                    .zip(FIGURES)
                     .zip(titles)
-                    .map(|(series, (title, note))| {
+                    .map(|((series, figure), (title, note))| {
                         view! {
                             <Timeline
                                 title=title
@@ -76,6 +79,7 @@ pub(super) fn Charts(
                                 crosshair=crosshair
                                 zoom=zoom
                                 note=note
+                                promql=promql(&of, figure)
                             />
                         }
                     })

@@ -137,7 +137,7 @@ fn Figures(
                 if r == 0.0 {
                     format::percent(r)
                 } else {
-                    format!("≈\u{2009}{}", format::percent(r))
+                    format!("≈\u{202f}{}", format::percent(r))
                 }
             }),
             words.unknown_misses.to_owned(),
@@ -159,7 +159,7 @@ fn Figures(
         ),
         (
             words.debt,
-            format!("≈\u{2009}{}", format::bytes(debt as f64)),
+            format!("≈\u{202f}{}", format::bytes(debt as f64)),
             words.approximate.to_owned(),
         ),
     ];

@@ -12,6 +12,8 @@ use crate::i18n::use_words;
 pub(super) fn Life(
     /// The state.
     detail: StateDetail,
+    /// What is under the pointer.
+    under: super::Under,
 ) -> impl IntoView {
     let words = use_words();
     let ttl_millis = detail.row.ttl_millis;
@@ -33,9 +35,9 @@ pub(super) fn Life(
     .collect_view();
     view! {
         <div class="charts">
-            <Ages title=words.age_resident histogram=detail.age_resident ttl_millis=ttl_millis empty=words.no_ages/>
-            <Ages title=words.age_read histogram=detail.age_at_read ttl_millis=ttl_millis empty=words.no_reads_yet/>
-            <Ages title=words.age_drop histogram=detail.age_at_drop ttl_millis=ttl_millis empty=words.no_drops_yet/>
+            <Ages title=words.age_resident histogram=detail.age_resident ttl_millis=ttl_millis under=under empty=words.no_ages/>
+            <Ages title=words.age_read histogram=detail.age_at_read ttl_millis=ttl_millis under=under empty=words.no_reads_yet/>
+            <Ages title=words.age_drop histogram=detail.age_at_drop ttl_millis=ttl_millis under=under empty=words.no_drops_yet/>
         </div>
         <p class="quiet small">
             {words.resolution} ": " {format::duration(detail.stock.bucket_millis as i64)}
@@ -89,7 +91,7 @@ fn Timing(
         .into_any();
     }
     let quantile =
-        |q: f64| format!("≈\u{2009}{}", format::maybe(micros.quantile(q), format::micros));
+        |q: f64| format!("≈\u{202f}{}", format::maybe(micros.quantile(q), format::micros));
     view! {
         <tr>
             <th scope="row">{name}</th>

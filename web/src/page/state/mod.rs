@@ -33,6 +33,9 @@ struct Acts {
     rule: RwSignal<Option<RuleAct>>,
 }
 
+/// Which histogram is under the pointer, and where.
+type Under = RwSignal<Option<(&'static str, f64)>>;
+
 /// A tab, as it stands in `?tab=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Tab {
@@ -114,7 +117,7 @@ pub fn StateView() -> impl IntoView {
     let acts = Acts { breaker: RwSignal::new(None), rule: RwSignal::new(None) };
     let live = use_live();
     let data = answer(move || vec![Ask::State((&place.get().at).into())], live.figures);
-    let crosshair = Crosshair::new();
+    let (crosshair, under) = (Crosshair::new(), Under::new(None));
     let presets = presets_for(acts.rule);
     view! {
         {move || view! { <PageTitle text=place.get().at.state/> }}
@@ -128,10 +131,10 @@ pub fn StateView() -> impl IntoView {
         <Charts place=place crosshair=crosshair zoom=use_zoom(place)/>
         <Tabs place=place/>
         {shown(data, one::<StateDetail>, move |detail, at| {
-            tab(place.get().tab, detail, acts, at)
+            tab(place.get().tab, detail, acts, under, at)
         })}
         {move || {
-            (place.get().tab == Tab::Breaker).then(|| view! { <breaker::Backlog place=place/> })
+            (place.get().tab == Tab::Breaker).then(|| view! { <breaker::Backlog place=place crosshair=crosshair/> })
         }}
         <BreakerDialog act=acts.breaker send=breaker_sender() now=clock()/>
         <RuleDialog act=acts.rule send=rule_sender() presets=presets/>
@@ -139,9 +142,9 @@ pub fn StateView() -> impl IntoView {
     .into_any()
 }
 
-fn tab(tab: Tab, detail: StateDetail, acts: Acts, at: i64) -> AnyView {
+fn tab(tab: Tab, detail: StateDetail, acts: Acts, under: Under, at: i64) -> AnyView {
     match tab {
-        Tab::Life => view! { <life::Life detail=detail/> }.into_any(),
+        Tab::Life => view! { <life::Life detail=detail under=under/> }.into_any(),
         Tab::Sites => view! { <sites::Sites detail=detail/> }.into_any(),
         Tab::Storage => view! { <storage::Storage detail=detail/> }.into_any(),
         Tab::Breaker => view! { <breaker::BreakerTab detail=detail acts=acts at=at/> }.into_any(),

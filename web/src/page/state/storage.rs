@@ -16,7 +16,7 @@ pub(super) fn Storage(
     let bytes = |value: u64| format::bytes(value as f64);
     let overhead = (stock.logical_bytes > 0).then(|| {
         format!(
-            "{}\u{2009}×",
+            "{}\u{202f}×",
             format::significant(stock.disk_bytes as f64 / stock.logical_bytes as f64)
         )
     });
@@ -42,7 +42,7 @@ pub(super) fn Storage(
         ),
         (
             words.debt_unreclaimed,
-            format!("≈\u{2009}{}", bytes(stock.unreclaimed_bytes)),
+            format!("≈\u{202f}{}", bytes(stock.unreclaimed_bytes)),
             words.estimate.to_owned(),
         ),
         (

@@ -189,8 +189,8 @@ impl Column {
         let on = asked.sort == sort || (asked.sort.is_empty() && sort == "attention");
         let (arrow, order) = match (on, asked.descending) {
             (false, _) => ("", None),
-            (true, true) => ("\u{2009}▼", Some("descending")),
-            (true, false) => ("\u{2009}▲", Some("ascending")),
+            (true, true) => ("\u{202f}▼", Some("descending")),
+            (true, false) => ("\u{202f}▲", Some("ascending")),
         };
         let href = asked.sorted_by(sort).href("/states");
         view! {
@@ -211,12 +211,14 @@ impl Column {
             .into_any(),
             Self::State => {
                 let firing = (row.firing > 0).then(|| {
-                    view! { <span class="firing" title=words.firing_alerts>"▲\u{2009}" {row.firing}</span> }
+                    view! { <span class="firing" title=words.firing_alerts>"▲\u{202f}" {row.firing}</span> }
                 });
                 view! { <td><StateLink row=row.clone()/> {firing}</td> }.into_any()
             }
             Self::Operator => {
-                view! { <td class="quiet">{format!("{} · {}", row.operator, row.job_name)}</td> }.into_any()
+                let place = format!("{} · {}", row.operator, row.job_name);
+                let title = place.clone();
+                view! { <td class="quiet cut" title=title>{place}</td> }.into_any()
             }
             Self::Size => figure(format::bytes(row.logical_bytes as f64), row.logical_bytes.to_string()).into_any(),
             Self::Disk => figure(format::bytes(row.disk_bytes as f64), row.disk_bytes.to_string()).into_any(),
@@ -227,7 +229,7 @@ impl Column {
             }
             Self::MissRatio => {
                 let approximate = |ratio| {
-                    if ratio == 0.0 { format::percent(ratio) } else { format!("≈\u{2009}{}", format::percent(ratio)) }
+                    if ratio == 0.0 { format::percent(ratio) } else { format!("≈\u{202f}{}", format::percent(ratio)) }
                 };
                 uncertain(row.miss_ratio, approximate, words.unknown_misses).into_any()
             }
