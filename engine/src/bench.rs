@@ -1,6 +1,8 @@
 //! Hooks for the project's own benches: not part of the public API, may change at any time.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use stateward_model::{key_group, key_hash};
@@ -38,15 +40,14 @@ pub struct BenchValue {
 }
 
 impl BenchValue {
-    /// A value of about 100 bytes.
-    pub fn new() -> Self {
-        Self { count: 1_000_000, sum: 1.0, text: "x".repeat(88) }
-    }
-}
-
-impl Default for BenchValue {
-    fn default() -> Self {
-        Self::new()
+    /// A value of about 100 bytes, whose text does not compress to nothing.
+    pub fn of(key: u64) -> Self {
+        let mut random = key;
+        let text = std::iter::repeat_with(|| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'0' + (random >> 58) as u8)
+        });
+        Self { count: 1_000_000, sum: 1.0, text: text.take(88).collect() }
     }
 }
 
@@ -57,6 +58,8 @@ pub trait StateBench {
     /// # Errors
     /// Where the store fails.
     fn read_modify_write(&mut self, key: u64) -> Result<(), Error>;
+    /// Whether so much is uncommitted that the engine would end the epoch early.
+    fn wants_commit(&self) -> bool;
     /// Ends and commits an epoch: appends its changes, syncs, and lets them be evicted.
     ///
     /// # Errors
@@ -67,6 +70,11 @@ pub trait StateBench {
     /// # Errors
     /// As above.
     fn finish(&mut self) -> Result<(), Error>;
+    /// Waits for the compactions that are due, so that neither side of a pair pays for the other's.
+    ///
+    /// # Errors
+    /// As above.
+    fn settle(&mut self) -> Result<(), Error>;
 }
 
 /// Opens a state to bench, `instrumented` or with telemetry compiled out.
@@ -88,10 +96,63 @@ pub fn open_state(
 struct Driven<R: Recorder> {
     table: Table<R>,
     log: SegmentedLog,
-    db: std::sync::Arc<ShardDb>,
-    dir: std::path::PathBuf,
+    db: Arc<ShardDb>,
+    dir: PathBuf,
     moment: Moment,
     row_key: Vec<u8>,
+    syncer: Syncer,
+}
+
+/// Syncs the log on a thread of its own, as the coordinator of a job does.
+struct Syncer {
+    files: crossbeam_channel::Sender<(u64, PathBuf, Arc<File>)>,
+    done: crossbeam_channel::Receiver<Result<u64, Error>>,
+    underway: bool,
+}
+
+impl Syncer {
+    fn start() -> Result<Self, Error> {
+        let (files, to_sync) = crossbeam_channel::bounded::<(u64, PathBuf, Arc<File>)>(1);
+        let (tell, done) = crossbeam_channel::bounded(1);
+        // ends when the channel's other end is dropped
+        std::thread::Builder::new()
+            .name("bench-sync".into())
+            .spawn(move || {
+                for (epoch, path, file) in to_sync {
+                    let result = file.sync_data().map(|()| epoch).map_err(Error::io("sync", &path));
+                    if tell.send(result).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(Error::io("start thread", "bench-sync"))?;
+        Ok(Self { files, done, underway: false })
+    }
+
+    /// The epoch that has become durable, if one has; waits for it where told to.
+    fn synced(&mut self, wait: bool) -> Result<Option<u64>, Error> {
+        if !self.underway {
+            return Ok(None);
+        }
+        let lost = |_closed| Error::ThreadLost("bench-sync".into());
+        let result = if wait {
+            self.done.recv().map_err(lost)?
+        } else {
+            match self.done.try_recv() {
+                Ok(result) => result,
+                Err(_) => return Ok(None),
+            }
+        };
+        self.underway = false;
+        result.map(Some)
+    }
+
+    fn sync(&mut self, epoch: u64, file: (PathBuf, Arc<File>)) -> Result<(), Error> {
+        self.underway = true;
+        self.files
+            .send((epoch, file.0, file.1))
+            .map_err(|_closed| Error::ThreadLost("bench-sync".into()))
+    }
 }
 
 impl<R: Recorder> Driven<R> {
@@ -126,7 +187,17 @@ impl<R: Recorder> Driven<R> {
             dir: dir.to_path_buf(),
             moment: Moment { epoch: 1, watermark: Some(0), ..Moment::default() },
             row_key: Vec::new(),
+            syncer: Syncer::start()?,
         })
+    }
+}
+
+impl<R: Recorder> Driven<R> {
+    fn take_commit(&mut self, wait: bool) -> Result<(), Error> {
+        match self.syncer.synced(wait)? {
+            Some(epoch) => self.table.committed(epoch),
+            None => Ok(()),
+        }
     }
 }
 
@@ -145,12 +216,13 @@ impl<R: Recorder> StateBench for Driven<R> {
         let read = self.table.read::<BenchValue>(at, &self.moment, site)?;
         let mut value = match read {
             Lookup::Live(value) => value,
-            _ => BenchValue::new(),
+            _ => BenchValue::of(hash),
         };
         value.count += 1;
         value.sum += 0.5;
         self.table.write(at, &value, &self.moment, site)?;
         if self.moment.event.is_multiple_of(256) {
+            self.take_commit(false)?;
             let (log, epoch) = (&mut self.log, self.moment.epoch);
             self.table.after_batch(|rows| {
                 log.append(&encode_entry(&Entry::Rows { epoch, state: 0, rows })?)
@@ -159,21 +231,31 @@ impl<R: Recorder> StateBench for Driven<R> {
         Ok(())
     }
 
+    fn wants_commit(&self) -> bool {
+        self.table.wants_commit()
+    }
+
     fn commit(&mut self) -> Result<(), Error> {
+        // as in a job: no barrier before the former epoch is committed
+        self.take_commit(true)?;
         let (log, epoch) = (&mut self.log, self.moment.epoch);
         self.table
             .barrier(|rows| log.append(&encode_entry(&Entry::Rows { epoch, state: 0, rows })?))?;
         self.log.flush()?;
-        let (path, file) = self.log.file();
-        file.sync_data().map_err(Error::io("sync", &path))?;
+        self.syncer.sync(epoch, self.log.file())?;
         self.moment.epoch += 1;
-        self.table.committed(epoch)
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Error> {
         self.commit()?;
+        self.take_commit(true)?;
         self.table.write_back()?;
         flush(&self.db, &self.dir)
+    }
+
+    fn settle(&mut self) -> Result<(), Error> {
+        self.db.settle()
     }
 }
 
@@ -187,10 +269,10 @@ fn flush(db: &ShardDb, dir: &Path) -> Result<(), Error> {
 /// The same work by hand on bare RocksDB with the same options: get, decode, change, encode, put,
 /// write-ahead log off.
 struct Bare {
-    shard: std::sync::Arc<ShardDb>,
+    shard: Arc<ShardDb>,
     store: RocksStore,
     row: Vec<u8>,
-    dir: std::path::PathBuf,
+    dir: PathBuf,
 }
 
 /// Opens the baseline.
@@ -210,7 +292,7 @@ impl StateBench for Bare {
         let mut value = if self.store.get(&key, &mut self.row)? {
             crate::codec::decode_value(&self.row, || "bench".into())?
         } else {
-            BenchValue::new()
+            BenchValue::of(key_hash(&key))
         };
         value.count += 1;
         value.sum += 0.5;
@@ -219,11 +301,19 @@ impl StateBench for Bare {
         self.store.apply(&[(key.as_slice(), Some(self.row.as_slice()))])
     }
 
+    fn wants_commit(&self) -> bool {
+        false
+    }
+
     fn commit(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Error> {
         flush(&self.shard, &self.dir)
+    }
+
+    fn settle(&mut self) -> Result<(), Error> {
+        self.shard.settle()
     }
 }

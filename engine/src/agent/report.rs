@@ -281,6 +281,7 @@ fn add_operator(sum: &mut OperatorSample, part: &OperatorSample) {
     sum.pending_bytes += part.pending_bytes;
     sum.diverted_keys += part.diverted_keys;
     sum.emitted += part.emitted;
+    sum.watermark_held_millis = sum.watermark_held_millis.max(part.watermark_held_millis);
     sum.oldest_pending_millis = match (sum.oldest_pending_millis, part.oldest_pending_millis) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

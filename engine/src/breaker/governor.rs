@@ -313,8 +313,7 @@ impl Governor {
         let (mut bytes, mut held) = (0, 0);
         for operator in operators {
             bytes += operator.pending_bytes;
-            let span = operator.watermark_millis.zip(operator.oldest_pending_millis);
-            held = held.max(span.map_or(0, |(now, oldest)| now.saturating_sub(oldest)));
+            held = held.max(operator.watermark_held_millis);
         }
         let paused = self.control.sources_paused();
         let over = bytes >= self.spill_bytes_max || held >= self.hold_millis_max;

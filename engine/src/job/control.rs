@@ -94,6 +94,8 @@ pub(crate) struct JobControl {
     /// End now; set after the last commit, or on failure.
     exit: AtomicBool,
     paused: AtomicBool,
+    /// A write cache fills with what is not committed.
+    commit_wanted: AtomicBool,
     running_partitions: AtomicU64,
     failure: Mutex<Option<Error>>,
     pub(crate) wakers: Arc<Wakers>,
@@ -110,6 +112,7 @@ impl JobControl {
             last: AtomicU64::new(0),
             exit: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            commit_wanted: AtomicBool::new(false),
             running_partitions: AtomicU64::new(partitions),
             failure: Mutex::new(None),
             wakers: Wakers::new(shards),
@@ -130,6 +133,16 @@ impl JobControl {
     pub(crate) fn requested(&self) -> (u64, bool) {
         let epoch = self.requested.load(Ordering::Acquire);
         (epoch, self.checkpoint.load(Ordering::Acquire) == epoch)
+    }
+
+    /// Asks for the end of the epoch before its interval is over.
+    pub(crate) fn ask_for_commit(&self) {
+        self.commit_wanted.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody asked since the last look.
+    pub(crate) fn take_commit_wanted(&self) -> bool {
+        self.commit_wanted.swap(false, Ordering::AcqRel)
     }
 
     pub(crate) fn commit(&self, epoch: u64) {

@@ -88,20 +88,24 @@ impl Coordinator {
             if stopping {
                 break;
             }
+            // what was asked before the barrier is answered by it
+            self.control.take_commit_wanted();
             self.rest(began);
         }
         self.control.exit();
         Ok(())
     }
 
-    /// Waits for the rest of the commit interval; not when the job is about to end.
+    /// Waits for the rest of the commit interval; not when the job is about to end or a write cache
+    /// fills.
     fn rest(&self, began: u64) {
         let interval = self.pace.commit_interval.as_micros() as u64;
         loop {
             let ending = self.control.stopping() || self.control.all_partitions_finished();
             let now = self.clock.monotonic_micros();
             let spent = now.saturating_sub(began);
-            if self.control.exiting() || ending || spent >= interval {
+            let wanted = self.control.take_commit_wanted();
+            if self.control.exiting() || ending || wanted || spent >= interval {
                 return;
             }
             std::thread::sleep(Duration::from_micros((interval - spent).min(5_000)));

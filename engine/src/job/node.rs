@@ -26,6 +26,8 @@ pub(crate) struct NodeEnv<'a> {
     pub(crate) wall: i64,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) control: &'a JobControl,
+    /// Newest epoch whose barrier may be injected in this turn, and whether it ends in a checkpoint.
+    pub(crate) requested: (u64, bool),
     pub(crate) changelog: &'a mut SegmentedLog,
     /// Collects what the epoch's end record will say.
     pub(crate) meta: &'a mut ShardMeta,

@@ -75,6 +75,9 @@ impl Shard {
         let mut resting = vec![false; self.nodes.len()];
         let mut next_tick = 0;
         while !self.control.exiting() {
+            // read before the commit is taken: no barrier is injected while the shard does not yet
+            // know of the commit that the barrier waited for
+            let requested = self.control.requested();
             self.take_commit()?;
             let mut progress = false;
             let wall = self.clock.now_millis();
@@ -91,6 +94,7 @@ impl Shard {
                     wall,
                     clock: self.clock.as_ref(),
                     control: &self.control,
+                    requested,
                     changelog: &mut self.changelog,
                     meta: &mut epoch_meta,
                     sync: &mut sync,

@@ -243,7 +243,7 @@ impl<T> Partition<T> {
 impl<T: Clone> Node for SourceNode<T> {
     fn poll(&mut self, env: &mut NodeEnv<'_>) -> Result<Polled, Error> {
         // the barrier goes even where records have to wait: it must pass whatever is full
-        let (requested, checkpoint) = env.control.requested();
+        let (requested, checkpoint) = env.requested;
         let due = requested >= self.epoch;
         if due {
             self.barrier(Barrier { epoch: requested, checkpoint }, env)?;

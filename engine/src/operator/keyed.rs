@@ -265,6 +265,13 @@ where
         }
     }
 
+    /// By how much the spill holds the emitted watermark back. A late event that is spilled does
+    /// not count with its age: the watermark it would have held is out already.
+    fn held_millis(&self) -> i64 {
+        let held = self.moment.watermark.zip(self.emitted_watermark);
+        held.map_or(0, |(own, emitted)| own.saturating_sub(emitted))
+    }
+
     /// Emits the watermark downstream, held back by the oldest spilled event (SEMANTICS §7.4).
     fn announce(&mut self) {
         let oldest = self.parts.spill.oldest_ts().unwrap_or(i64::MAX);
@@ -311,6 +318,7 @@ where
             pending,
             pending_bytes,
             oldest_pending_millis: self.parts.spill.oldest_ts(),
+            watermark_held_millis: self.held_millis(),
             diverted_keys: self.parts.spill.keys(),
             watermark_millis: self.moment.watermark,
             held_by: Some(self.parts.upstream.clone()),
@@ -363,6 +371,9 @@ where
             for table in &mut self.parts.tables {
                 let state = table.config().id;
                 table.after_batch(|rows| env.log(&Entry::Rows { epoch, state, rows }))?;
+                if table.wants_commit() {
+                    env.control.ask_for_commit();
+                }
             }
         }
         self.flush();

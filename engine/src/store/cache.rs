@@ -5,8 +5,9 @@
 //!    changelog, once each.
 //! 3. A slot's row reaches the store only when its epoch is committed *and* the slot is evicted or
 //!    a checkpoint needs it (SEMANTICS §4.2).
-//! 4. When only uncommitted slots are left, [`WriteCache::make_room`] says so and the table moves
-//!    them to the [`Overflow`](super::Overflow), so that a full cache never waits for a barrier.
+//! 4. Once a third of it is uncommitted it asks for a commit. When only uncommitted slots are left all
+//!    the same, [`WriteCache::make_room`] says so and the table moves them to the
+//!    [`Overflow`](super::Overflow), so that a full cache never waits for a barrier.
 //!
 //! Values need point access only: a hash table over a slab. Map states also keep their keys sorted,
 //! so that an iteration can merge the overlay with the store.
@@ -54,6 +55,8 @@ pub(crate) struct WriteCache {
     sorted: Option<BTreeMap<Box<[u8]>, u32>>,
     /// Slots changed in the current epoch, each once.
     changed: Vec<u32>,
+    /// Bytes of these slots when they were first changed.
+    changed_bytes: usize,
     bytes: usize,
     bytes_max: usize,
     hand: usize,
@@ -76,6 +79,7 @@ impl WriteCache {
             free: Vec::new(),
             sorted: sorted.then(BTreeMap::new),
             changed: Vec::new(),
+            changed_bytes: 0,
             bytes: 0,
             bytes_max,
             hand: 0,
@@ -96,6 +100,12 @@ impl WriteCache {
     /// Tells whether the overlay is over its bound.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.bytes_max
+    }
+
+    /// Tells whether so much is uncommitted that the epoch should end early.
+    pub(crate) fn wants_commit(&self) -> bool {
+        // a third, because as much again may be on its way to the disk
+        self.changed_bytes > self.bytes_max / 3
     }
 
     /// Returns the slot of a cached key or loads it.
@@ -161,12 +171,14 @@ impl WriteCache {
         if slot.changed_in != epoch {
             slot.changed_in = epoch;
             self.changed.push(at);
+            self.changed_bytes += slot.bytes();
         }
         self.bytes = self.bytes + slot.row.capacity() - before;
     }
 
     /// Visits what changed in the current epoch, once per key, and begins the next one.
     pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
+        self.changed_bytes = 0;
         for at in self.changed.drain(..) {
             if let Some(slot) = self.slots.get(at as usize) {
                 visit(&slot.key, slot.row());
@@ -175,7 +187,8 @@ impl WriteCache {
     }
 
     /// Evicts until the overlay is well below its bound; `false` where uncommitted slots are in
-    /// the way. Slots whose epoch is above `committed` stay.
+    /// the way. Slots whose epoch is above `committed` stay. Going on with the little that could
+    /// be evicted would search all slots again at the next access, so that is `false` too.
     pub(crate) fn make_room(&mut self, committed: u64) -> Result<bool, Error> {
         let target = self.bytes_max - self.bytes_max / 8;
         let mut victims: Vec<u32> = Vec::new();
@@ -201,7 +214,7 @@ impl WriteCache {
         for at in victims {
             self.forget(at);
         }
-        Ok(!self.is_full())
+        Ok(self.bytes <= target)
     }
 
     /// Moves the overflow to the store once all of it is committed.
@@ -236,6 +249,7 @@ impl WriteCache {
             self.forget(at);
         }
         self.changed.clear();
+        self.changed_bytes = 0;
         Ok(())
     }
 
@@ -292,5 +306,54 @@ impl WriteCache {
             rows.insert(key.clone(), self.row(*at).map(<[u8]>::to_vec));
         }
         Ok(rows.into_iter().filter_map(|(key, row)| Some((key, row?))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{HeapStore, RocksOptions, SharedCutOff};
+
+    fn write(cache: &mut WriteCache, key: u32, epoch: u64) {
+        let key = key.to_be_bytes();
+        let at = cache.locate(stateward_model::key_hash(&key), &key).unwrap();
+        cache.change(at, epoch, |row| {
+            row.resize(64, 7);
+            true
+        });
+    }
+
+    /// SEMANTICS §4.2: the epoch is asked to end before the overflow is needed, and once it is
+    /// needed, room is made for many accesses at once.
+    #[test]
+    fn a_commit_is_wanted_before_the_cache_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let overflow =
+            Overflow::new(dir.path().join("overflow"), RocksOptions::new(1 << 20, 1 << 16))
+                .unwrap();
+        let store = Box::new(HeapStore::new("state", SharedCutOff::default()));
+        let mut cache = WriteCache::new(store, overflow, 64 << 10, false);
+        let mut key = 0;
+        while !cache.wants_commit() {
+            write(&mut cache, key, 1);
+            key += 1;
+        }
+        assert!(!cache.is_full());
+        while !cache.is_full() {
+            write(&mut cache, key, 1);
+            key += 1;
+        }
+        assert!(!cache.make_room(0).unwrap(), "all is uncommitted");
+        cache.drain_changes(|_, _| {});
+        cache.spill_over(0).unwrap();
+        assert!(!cache.wants_commit());
+        let before = key;
+        while !cache.is_full() {
+            write(&mut cache, key, 2);
+            key += 1;
+        }
+        assert!(key - before > 200, "room for {} rows only", key - before);
+        cache.settle(1).unwrap();
+        assert_eq!(cache.prefix(&[]).unwrap().len(), before as usize, "the store has epoch 1 only");
     }
 }

@@ -1,14 +1,21 @@
 //! Where uncommitted rows go when they fill a write cache: a scratch database that is merged on
 //! read, moved to the store once committed, and thrown away at every start (SEMANTICS §4.2).
+//!
+//! Opening a database costs more than many epochs, so it stays open: what has been moved is one
+//! generation, a key prefix, and goes by one range deletion.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::{Change, OwnedChange, RocksOptions, RocksStore, ShardDb, StateStore};
 use crate::error::Error;
 
 /// Bytes in front of an overflowed row: its epoch and whether there is a row.
 const HEADER_BYTES: usize = 9;
+
+/// Bytes in front of an overflowed row's key: its generation.
+const GENERATION_BYTES: usize = 4;
+/// Generations after which the database is made anew, so that range deletions do not pile up.
+const GENERATIONS_MAX: u32 = 256;
 
 /// Called with each change.
 type ChangeVisitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>);
@@ -18,6 +25,7 @@ pub(crate) struct Overflow {
     path: PathBuf,
     options: RocksOptions,
     rows: Option<RocksStore>,
+    generation: u32,
     count: u64,
     newest_epoch: u64,
 }
@@ -31,7 +39,7 @@ impl Overflow {
             }
             _ => {}
         }
-        Ok(Self { path, options, rows: None, count: 0, newest_epoch: 0 })
+        Ok(Self { path, options, rows: None, generation: 0, count: 0, newest_epoch: 0 })
     }
 
     /// Tells whether anything is here; point reads skip the overflow otherwise.
@@ -48,20 +56,27 @@ impl Overflow {
         &mut self,
         rows: impl Iterator<Item = (u64, &'a [u8], Option<&'a [u8]>)>,
     ) -> Result<(), Error> {
-        let mut framed: Vec<(&[u8], Vec<u8>)> = Vec::new();
+        let mut framed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for (epoch, key, row) in rows {
             let mut bytes = Vec::with_capacity(HEADER_BYTES + row.map_or(0, <[u8]>::len));
             bytes.extend_from_slice(&epoch.to_be_bytes());
             bytes.push(u8::from(row.is_some()));
             bytes.extend_from_slice(row.unwrap_or_default());
             self.newest_epoch = self.newest_epoch.max(epoch);
-            framed.push((key, bytes));
+            framed.push((self.own_key(key), bytes));
         }
-        framed.sort_unstable_by_key(|(key, _)| *key);
+        framed.sort_unstable();
         let changes: Vec<Change<'_>> =
-            framed.iter().map(|(key, row)| (*key, Some(row.as_slice()))).collect();
+            framed.iter().map(|(key, row)| (key.as_slice(), Some(row.as_slice()))).collect();
         self.count += changes.len() as u64;
         self.open()?.apply(&changes)
+    }
+
+    fn own_key(&self, key: &[u8]) -> Vec<u8> {
+        let mut own = Vec::with_capacity(GENERATION_BYTES + key.len());
+        own.extend_from_slice(&self.generation.to_be_bytes());
+        own.extend_from_slice(key);
+        own
     }
 
     fn open(&mut self) -> Result<&mut RocksStore, Error> {
@@ -69,7 +84,7 @@ impl Overflow {
             std::fs::create_dir_all(&self.path).map_err(Error::io("create", &self.path))?;
             let families = [("overflow".to_owned(), None)];
             let db = ShardDb::open(&self.path, &self.options, &families)?;
-            self.rows = Some(RocksStore::new(Arc::clone(&db), "overflow".into()));
+            self.rows = Some(RocksStore::new(db, "overflow".into()));
         }
         self.rows.as_mut().ok_or(Error::Store {
             path: self.path.clone(),
@@ -80,7 +95,7 @@ impl Overflow {
     /// `None`: nothing here; `Some(false)`: the key was removed; `Some(true)`: the row is copied.
     pub(crate) fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<Option<bool>, Error> {
         let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(None) };
-        if !rows.get(key, row)? {
+        if !rows.get(&self.own_key(key), row)? {
             return Ok(None);
         }
         let present = row.get(HEADER_BYTES - 1) == Some(&1);
@@ -90,8 +105,9 @@ impl Overflow {
 
     pub(crate) fn prefix(&self, prefix: &[u8], visit: ChangeVisitor<'_>) -> Result<(), Error> {
         let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(()) };
-        rows.prefix(prefix, &mut |key, framed| {
+        rows.prefix(&self.own_key(prefix), &mut |key, framed| {
             let row = framed.split_at_checked(HEADER_BYTES);
+            let key = key.get(GENERATION_BYTES..).unwrap_or_default();
             visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)));
         })
     }
@@ -116,8 +132,20 @@ impl Overflow {
         })?;
         failed?;
         apply_all(store, &all)?;
-        self.rows = None;
         self.count = 0;
+        self.begin_generation()
+    }
+
+    fn begin_generation(&mut self) -> Result<(), Error> {
+        let former = self.generation.to_be_bytes();
+        self.generation += 1;
+        if self.generation < GENERATIONS_MAX
+            && let Some(rows) = &mut self.rows
+        {
+            return rows.remove_range(&former, &self.generation.to_be_bytes());
+        }
+        self.generation = 0;
+        self.rows = None;
         std::fs::remove_dir_all(&self.path).map_err(Error::io("remove", &self.path))
     }
 }
@@ -125,4 +153,45 @@ impl Overflow {
 fn apply_all(store: &mut dyn StateStore, rows: &[OwnedChange]) -> Result<(), Error> {
     let changes: Vec<Change<'_>> = rows.iter().map(|(key, row)| (&**key, row.as_deref())).collect();
     store.apply(&changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::HeapStore;
+
+    fn moved(store: &HeapStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut rows = Vec::new();
+        store.prefix(&[], &mut |key, row| rows.push((key.to_vec(), row.to_vec()))).unwrap();
+        rows
+    }
+
+    /// SEMANTICS §4.2: what overflowed is read first, moved once committed, and does not come back,
+    /// however often this happens.
+    #[test]
+    fn generations_do_not_see_one_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("overflow");
+        let options = RocksOptions::new(1 << 20, 1 << 16);
+        let mut overflow = Overflow::new(path.clone(), options).unwrap();
+        let mut store = HeapStore::new("state", crate::store::SharedCutOff::default());
+        let mut row = Vec::new();
+        for round in 0..GENERATIONS_MAX + 2 {
+            assert_eq!(overflow.get(b"a", &mut row).unwrap(), None, "round {round}");
+            let text = round.to_be_bytes();
+            let rows: [(u64, &[u8], Option<&[u8]>); 2] =
+                [(u64::from(round), b"b", None), (u64::from(round), b"a", Some(&text))];
+            overflow.put(rows.into_iter()).unwrap();
+            assert_eq!(overflow.get(b"a", &mut row).unwrap(), Some(true));
+            assert_eq!(row, text);
+            assert_eq!(overflow.get(b"b", &mut row).unwrap(), Some(false));
+            let mut seen = Vec::new();
+            overflow
+                .prefix(b"a", &mut |key, row| seen.push((key.to_vec(), row.is_some())))
+                .unwrap();
+            assert_eq!(seen, [(b"a".to_vec(), true)]);
+            overflow.move_to(&mut store).unwrap();
+            assert_eq!(moved(&store), [(b"a".to_vec(), text.to_vec())]);
+        }
+    }
 }

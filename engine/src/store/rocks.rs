@@ -10,9 +10,10 @@ use std::sync::Arc;
 use rocksdb::compaction_filter::{CompactionFilter, Decision};
 use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilterFactory};
 use rocksdb::{
-    BlockBasedOptions, BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions,
-    DBCompressionType, DBWithThreadMode, FlushOptions, Options, SingleThreaded, WriteBatch,
-    WriteOptions, checkpoint::Checkpoint,
+    BlockBasedIndexType, BlockBasedOptions, BottommostLevelCompaction, Cache,
+    ColumnFamilyDescriptor, CompactOptions, DBCompressionType, DBWithThreadMode, FlushOptions,
+    Options, SingleThreaded, WaitForCompactOptions, WriteBatch, WriteOptions,
+    checkpoint::Checkpoint,
 };
 
 use super::{Change, SharedCutOff, StateStore};
@@ -40,7 +41,12 @@ impl RocksOptions {
         let mut table = BlockBasedOptions::default();
         table.set_block_cache(&self.block_cache);
         table.set_bloom_filter(10.0, false);
+        // in parts, because a whole filter of a big file would not fit a small cache: each look-up
+        // would then read it again
+        table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+        table.set_partition_filters(true);
         table.set_cache_index_and_filter_blocks(true);
+        table.set_pin_top_level_index_and_filter(true);
         table.set_pin_l0_filter_and_index_blocks_in_cache(true);
         let mut options = Options::default();
         options.set_block_based_table_factory(&table);
@@ -109,6 +115,11 @@ impl ShardDb {
             .map_err(|e| self.error(&e))
     }
 
+    /// Waits until no compaction is due.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(|e| self.error(&e))
+    }
+
     /// Tells whether a state is kept here.
     pub(crate) fn has(&self, state: &str) -> bool {
         self.db.cf_handle(state).is_some()
@@ -135,6 +146,14 @@ pub(crate) struct RocksStore {
 impl RocksStore {
     pub(crate) fn new(shard: Arc<ShardDb>, state: String) -> Self {
         Self { shard, state }
+    }
+
+    /// Removes all rows from `from`, inclusive, to `to`, exclusive.
+    pub(crate) fn remove_range(&mut self, from: &[u8], to: &[u8]) -> Result<(), Error> {
+        let family = self.shard.family(&self.state)?;
+        let mut batch = WriteBatch::default();
+        batch.delete_range_cf(family, from, to);
+        self.shard.db.write_opt(&batch, &self.shard.unlogged).map_err(|e| self.shard.error(&e))
     }
 }
 

@@ -29,8 +29,6 @@ pub fn breaker_options(data_dir: &Path) -> RunOptions {
         .checkpoint_interval(Duration::from_millis(60))
         .cache_bytes(48 << 10)
         .store_bytes(8 << 20, 256 << 10)
-        // an ancient event that is diverted holds the watermark by decades
-        .spill_hold_max(Duration::MAX)
 }
 
 /// Builds the job. Neither state has a TTL: an expired event would be late on replay, by the clock

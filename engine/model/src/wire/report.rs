@@ -119,6 +119,8 @@ pub struct OperatorSample {
     pub pending_bytes: u64,
     /// Event time of the oldest of those.
     pub oldest_pending_millis: Option<i64>,
+    /// Event time by which those hold the emitted watermark behind the operator's own.
+    pub watermark_held_millis: i64,
     /// Keys that divert now.
     pub diverted_keys: u64,
     /// Records it emitted.

@@ -33,6 +33,11 @@ impl<R: Recorder> Table<R> {
         });
     }
 
+    /// Tells whether the epoch should end early, to free the cache.
+    pub(crate) fn wants_commit(&self) -> bool {
+        self.cache.wants_commit()
+    }
+
     /// After reads too the cache may be over its bound; called once a batch.
     pub(crate) fn after_batch(
         &mut self,
