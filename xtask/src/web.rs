@@ -56,16 +56,15 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     })
 }
 
-/// Builds the bundle for tests: it must be as it should be, or this machine cannot make one.
+/// Builds the bundle for tests. A machine that cannot make one is told how to do without the browser
+/// tests: they need live pages, and would wait for them in vain.
 pub(crate) fn build_for_test() -> Outcome {
-    match build() {
-        Ok(()) => Ok(()),
-        Err(Trouble::NoTarget(why)) => {
-            do_without(&why);
-            Ok(())
-        }
-        Err(Trouble::TooLarge(failure) | Trouble::Failed(failure)) => Err(failure),
-    }
+    build().map_err(|trouble| match trouble {
+        Trouble::NoTarget(why) => Failure::unknown(format!(
+            "{why} The browser tests need it; `cargo xtask test --no-browser` leaves them out."
+        )),
+        Trouble::TooLarge(failure) | Trouble::Failed(failure) => failure,
+    })
 }
 
 /// Builds the bundle for a person who wants to see the pages, however large it is.
@@ -73,16 +72,12 @@ pub(crate) fn build_for_demo() -> Outcome {
     match build() {
         Ok(()) | Err(Trouble::TooLarge(_)) => Ok(()),
         Err(Trouble::NoTarget(why)) => {
-            do_without(&why);
+            eprintln!("      {why}");
+            eprintln!("      Going on without: the pages are served and readable, but not live.");
             Ok(())
         }
         Err(Trouble::Failed(failure)) => Err(failure),
     }
-}
-
-fn do_without(why: &str) {
-    eprintln!("      {why}");
-    eprintln!("      Going on without: the pages are served and readable, but not live.");
 }
 
 fn build() -> Result<(), Trouble> {

@@ -1,7 +1,7 @@
 //! The project's benches; `cargo xtask bench` builds and runs them.
 //!
-//! Every figure is a ratio to a baseline that runs in the same process, interleaved; the median
-//! of the pairs is printed with their range. Musts and aims are read from `docs/performance.md`.
+//! Figures of `state` are ratios to a baseline that runs in the same process, interleaved; the median
+//! of the pairs is printed with their range. `page` is in `tests/src/paint.rs`. Musts and aims are read from `docs/performance.md`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -41,11 +41,17 @@ fn main() -> Result<()> {
     };
     let names: Vec<&str> =
         arguments.iter().map(String::as_str).filter(|a| !a.starts_with("--")).collect();
-    if let Some(unknown) = names.iter().find(|name| **name != "state") {
-        bail!("no bench {unknown:?}; there is: state");
+    if let Some(unknown) = names.iter().find(|name| !["state", "page"].contains(*name)) {
+        bail!("no bench {unknown:?}; there are: state, page");
     }
-    for figure in [hot_set(&settings)?, uniform(&settings)?, instrumentation(&settings)?] {
-        print(&figure, settings.json)?;
+    let asked = |name| names.is_empty() || names.contains(&name);
+    if asked("state") {
+        for figure in [hot_set(&settings)?, uniform(&settings)?, instrumentation(&settings)?] {
+            print(&figure, settings.json)?;
+        }
+    }
+    if asked("page") {
+        stateward_tests::paint::ranking_paint(settings.pairs, settings.json)?;
     }
     Ok(())
 }

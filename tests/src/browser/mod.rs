@@ -101,9 +101,12 @@ impl Browser {
     /// Opens an address and waits until it is loaded.
     ///
     /// # Errors
-    /// Where the address cannot be reached.
+    /// Where the address cannot be reached, or is not loaded in time.
     pub async fn open(&self, url: &str) -> Result<()> {
-        self.client.goto(url).await.with_context(|| format!("cannot open {url}"))
+        let opened = tokio::time::timeout(PATIENCE, self.client.goto(url)).await;
+        opened
+            .with_context(|| format!("{url} was not loaded after {PATIENCE:?}"))?
+            .with_context(|| format!("cannot open {url}"))
     }
 
     /// Gives the viewport this size in CSS pixels, also below the least width of a window.
