@@ -1,7 +1,8 @@
 //! The project's benches; `cargo xtask bench` builds and runs them.
 //!
 //! Figures of `state` are ratios to a baseline that runs in the same process, interleaved; the median
-//! of the pairs is printed with their range. `page` is in `tests/src/paint.rs`. Musts and aims are read from `docs/performance.md`.
+//! of the pairs is printed with their range. `page` is in `tests/src/paint.rs`. Musts and aims are
+//! read from `docs/performance.md`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
