@@ -1,6 +1,6 @@
 //! What the frames hold.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use stateward_model::wire::OperatorSample;
 
 use crate::store::{Ledger, RecentSnapshot};
@@ -28,9 +28,19 @@ pub(crate) struct CommitRecord {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Entry<'a> {
     /// Row changes of one state; later frames of an epoch override earlier ones.
-    Rows { epoch: u64, state: u16, rows: &'a [u8] },
+    Rows {
+        epoch: u64,
+        state: u16,
+        #[serde(serialize_with = "whole")]
+        rows: &'a [u8],
+    },
     /// The epoch is complete on this shard.
     End { epoch: u64, meta: ShardMeta },
+}
+
+/// A slice would be written byte by byte, which costs more than the rest of a commit.
+fn whole<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
 }
 
 /// Everything of a shard that is not rows, as of the end of an epoch.

@@ -70,19 +70,37 @@ impl Keys {
     }
 }
 
-/// Runs a slice of work to its final flush; returns operations a second.
+/// What a slice of work came to.
+#[derive(Clone, Copy, Default)]
+struct Slice {
+    per_second: f64,
+    /// Bytes handed to the system, by the compactions that the slice left due too.
+    written_bytes: u64,
+}
+
+/// Runs a slice of work to its final flush.
 #[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
-fn run(state: &mut dyn StateBench, seed: u64, keys: u64, operations: u64) -> Result<f64> {
+fn run(state: &mut dyn StateBench, seed: u64, keys: u64, operations: u64) -> Result<Slice> {
     let mut random = Keys(seed | 1);
-    let began = Instant::now();
+    let (began, written) = (Instant::now(), written_so_far()?);
     for n in 1..=operations {
         state.read_modify_write(random.next(keys))?;
-        if n % COMMIT_EVERY == 0 {
+        if n % COMMIT_EVERY == 0 || state.wants_commit() {
             state.commit()?;
         }
     }
     state.finish()?;
-    Ok(operations as f64 / began.elapsed().as_secs_f64())
+    let seconds = began.elapsed().as_secs_f64();
+    state.settle()?;
+    let written_bytes = written_so_far()? - written;
+    Ok(Slice { per_second: operations as f64 / seconds, written_bytes })
+}
+
+/// Bytes that this process has handed to the system.
+fn written_so_far() -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").context("read /proc/self/io")?;
+    let bytes = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+    Ok(bytes.context("/proc/self/io has no wchar")?.parse()?)
 }
 
 fn pairs(
@@ -92,6 +110,7 @@ fn pairs(
     theirs: &mut dyn StateBench,
 ) -> Result<Vec<f64>> {
     let mut ratios = Vec::new();
+    let mut written = [0, 0];
     for pair in 0..settings.pairs as u64 {
         let seed = 0x9E37_79B9_7F4A_7C15 ^ (pair << 32);
         // who goes first alternates, so that neither always finds the machine warm
@@ -102,10 +121,17 @@ fn pairs(
             let b = run(theirs, seed, keys, settings.operations)?;
             (run(ours, seed, keys, settings.operations)?, b)
         };
-        ratios.push(a / b);
+        ratios.push(a.per_second / b.per_second);
+        written = [written[0] + a.written_bytes, written[1] + b.written_bytes];
         if !settings.json {
+            let (a, b) = (a.per_second, b.per_second);
             println!("  pair {pair}: {a:>9.0}/s against {b:>9.0}/s");
         }
+    }
+    if !settings.json {
+        let operations = settings.operations * settings.pairs as u64;
+        let [ours, theirs] = written.map(|bytes| bytes / operations);
+        println!("  bytes written an operation: {ours} against {theirs}");
     }
     Ok(ratios)
 }
@@ -125,18 +151,20 @@ fn hot_set(settings: &Settings) -> Result<Figure> {
 fn fill(state: &mut dyn StateBench) -> Result<()> {
     for key in 0..UNIFORM_KEYS {
         state.read_modify_write(key)?;
-        if key % COMMIT_EVERY == 0 {
+        if key % COMMIT_EVERY == 0 || state.wants_commit() {
             state.commit()?;
         }
     }
-    Ok(state.finish()?)
+    state.finish()?;
+    Ok(state.settle()?)
 }
 
 /// 1 M keys of about 110 bytes are 105 MiB; both sides get 10.5 MiB in all.
 fn uniform(settings: &Settings) -> Result<Figure> {
     let dir = tempfile::tempdir()?;
     let (ours_dir, theirs_dir) = (dir.path().join("ours"), dir.path().join("theirs"));
-    let memory = Memory { write_cache: 5 << 20, block_cache: 1 << 20, memtable: 2 << 20 };
+    // two memtables may be held, so 10 MiB in all on each side
+    let memory = Memory { write_cache: 4 << 20, block_cache: 3 << 20, memtable: 3 << 19 };
     let mut ours = open_state(&ours_dir, memory, true)?;
     let memory = Memory { write_cache: 0, block_cache: 6 << 20, memtable: 2 << 20 };
     let mut theirs = open_bare(&theirs_dir, memory)?;
