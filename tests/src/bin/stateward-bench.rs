@@ -26,6 +26,9 @@ struct Figure {
     against: &'static str,
 }
 
+/// Measures one case.
+type Case = fn(&Settings) -> Result<Figure>;
+
 struct Settings {
     pairs: usize,
     operations: u64,
@@ -47,8 +50,9 @@ fn main() -> Result<()> {
     }
     let asked = |name| names.is_empty() || names.contains(&name);
     if asked("state") {
-        for figure in [hot_set(&settings)?, uniform(&settings)?, instrumentation(&settings)?] {
-            print(&figure, settings.json)?;
+        let cases: [Case; 3] = [hot_set, uniform, instrumentation];
+        for case in cases {
+            print(&case(&settings)?, settings.json)?;
         }
     }
     if asked("page") {
