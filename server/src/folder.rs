@@ -57,7 +57,11 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// The operating system refused.
-    #[error("cannot use {}: {source}", path.display())]
+    #[error(
+        "cannot use {}: {source}; let this user write there and have some space free, or give \
+         another --data-dir",
+        path.display()
+    )]
     Io {
         /// File or folder.
         path: PathBuf,

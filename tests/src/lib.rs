@@ -6,4 +6,8 @@ pub mod browser;
 pub mod site;
 pub mod paint;
 pub mod crash;
+pub mod disk;
+pub mod exact;
+pub mod powercut;
+pub mod serve;
 pub mod tidy;

@@ -4,4 +4,8 @@
 
 mod browser;
 mod crash;
+mod exact;
+mod full_disk;
+mod powercut;
+mod server_kill;
 mod tidy;

@@ -50,6 +50,10 @@ pub(crate) fn soak(args: &[String]) -> Outcome {
     steps.next("checking what this machine has");
     prerequisite::ensure(prerequisite::BUILD)?;
     steps.next("building the tests for release (the first time, RocksDB takes 10 to 20 min)");
+    // some tests start the programs, which `cargo test` builds only for the tests' own package
+    let mut build = environment::cargo()?;
+    build.args(["build", "--release", "--workspace", "--exclude", "xtask", "--bins", "--tests"]);
+    step::run(&mut build, "building the programs")?;
     step::run(cargo_test()?.arg("--no-run"), "building the tests")?;
     let tests = list(&choice.filters)?;
     steps.next(&format!("{} tests, for {} min at most", tests.len(), choice.budget.as_secs() / 60));

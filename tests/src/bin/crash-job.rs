@@ -1,6 +1,6 @@
 //! Runs a job that a test kills: `crash-job <plan> <data folder> <input>`.
 //!
-//! Plans: `flow`, the job with two exchanges, to its end; `plain`, the job with a breaker, to its
+//! Plans: `flow`, the job with two exchanges, to its end; `count`, a small job, to its end; `plain`, the job with a breaker, to its
 //! end without touching it; `trip`, the same, but its breaker is tripped after a few epochs and the
 //! job stops when all input has arrived; `reset`, the breaker is reset, and the job runs to its end.
 
@@ -10,8 +10,8 @@ use anyhow::Context;
 use stateward_engine::{Action, JobHandle};
 use stateward_model::breaker::Phase;
 use stateward_tests::crash::{
-    OUTCOME_FILE, Outcome, TURN, WRITER, breaker_job, breaker_options, check_conservation,
-    flow_job, flow_options, wait_for,
+    COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TURN, WRITER, breaker_job, breaker_options,
+    check_conservation, count_job, count_options, flow_job, flow_options, wait_for,
 };
 
 /// Turns of waiting between two looks at the figures, which cost a walk through the folder.
@@ -28,7 +28,13 @@ fn main() -> anyhow::Result<()> {
     match plan.as_str() {
         "flow" => {
             let handle = flow_job(&input)?.start(flow_options(&data_dir))?;
+            std::fs::write(data_dir.join(RECOVERED_FILE), handle.epoch().to_string())?;
             to_its_end(handle, &data_dir)
+        }
+        COUNT => {
+            let handle = count_job(&input)?.start(count_options(&data_dir))?;
+            std::fs::write(data_dir.join(RECOVERED_FILE), handle.epoch().to_string())?;
+            Ok(handle.wait()?)
         }
         "plain" | "trip" | "reset" => {
             let handle = breaker_job(&input)?.start(breaker_options(&data_dir))?;

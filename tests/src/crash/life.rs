@@ -1,5 +1,6 @@
 //! Starts `crash-job` and watches how it ends.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,20 @@ impl Program {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(&self, data_dir: &Path, job: &str, kill_at: Option<&str>) -> anyhow::Result<Life> {
+        self.start_with(data_dir, job, kill_at, &[])
+    }
+
+    /// Starts a life with more in its environment.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub fn start_with(
+        &self,
+        data_dir: &Path,
+        job: &str,
+        kill_at: Option<&str>,
+        environment: &[(&'static str, OsString)],
+    ) -> anyhow::Result<Life> {
         fs::create_dir_all(data_dir)?;
         let errors = data_dir.join("stderr.txt");
         let mut command = Command::new(&self.path);
@@ -52,6 +67,7 @@ impl Program {
         if let Some(kill_at) = kill_at {
             command.env("STATEWARD_KILL_AT", kill_at);
         }
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         let child = command.spawn().with_context(|| format!("{}", self.path.display()))?;
         let commits = data_dir.join("jobs").join(job).join("changelog/commits");
         Ok(Life { child, commits, errors })

@@ -8,10 +8,12 @@ mod random;
 mod event;
 mod flow;
 mod breaker;
+mod count;
 mod remains;
 mod life;
 
 pub use breaker::{WRITER, breaker_job, breaker_options};
+pub use count::{COUNT, check_counts, count_job, count_options, write_count_input};
 pub use event::{Event, write_input};
 pub use flow::{ENRICH, FLOW, MERGE, flow_job, flow_options};
 pub use life::{Ended, Life, Program};
@@ -35,6 +37,9 @@ pub struct Outcome {
 
 /// Name of the file that an [`Outcome`] is written to, in the data folder.
 pub const OUTCOME_FILE: &str = "outcome.json";
+
+/// Name of the file that the epoch is written to which a life began at, in the data folder.
+pub const RECOVERED_FILE: &str = "recovered.txt";
 
 /// A turn of waiting.
 pub const TURN: std::time::Duration = std::time::Duration::from_millis(2);

@@ -1,0 +1,52 @@
+//! Builds the recorder and preloads it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+/// The built library, and where it records to.
+#[derive(Debug)]
+pub struct Recorder {
+    library: PathBuf,
+    dir: TempDir,
+}
+
+impl Recorder {
+    /// Builds the library.
+    ///
+    /// # Errors
+    /// Where `rustc` fails.
+    pub fn build() -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("stateward-recorder-").tempdir()?;
+        let library = dir.path().join("librecorder.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorder/recorder.rs");
+        let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        rustc.args(["--edition", "2024", "-O", "--crate-type", "cdylib", "-o"]);
+        let output = rustc.arg(&library).arg(&source).output().context("rustc")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(Self { library, dir })
+    }
+
+    /// Where a record of this name is.
+    pub fn record(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// What a program needs in its environment to have everything below `root` recorded.
+    ///
+    /// # Errors
+    /// Where the record's folder cannot be made.
+    pub fn environment(&self, root: &Path, record: &str) -> Result<[(&'static str, OsString); 3]> {
+        let to = self.record(record);
+        fs::create_dir_all(&to)?;
+        Ok([
+            ("LD_PRELOAD", self.library.clone().into()),
+            ("STATEWARD_RECORD_ROOT", fs::canonicalize(root)?.into()),
+            ("STATEWARD_RECORD_TO", to.into()),
+        ])
+    }
+}

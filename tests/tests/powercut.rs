@@ -1,0 +1,120 @@
+//! A power cut takes every byte that was not synced, and loses nothing of a committed epoch.
+#![expect(clippy::print_stdout, reason = "a run tells its seed and what it met")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use stateward_engine::KILL_POINTS;
+use stateward_tests::crash::{
+    COUNT, Ended, FLOW, Program, RECOVERED_FILE, Random, Remains, check_counts, write_count_input,
+    write_input,
+};
+use stateward_tests::powercut::{Names, Recorder, committed_epoch};
+
+const SEED: u64 = 77;
+const RECORDS: u64 = 40_000;
+
+fn soaks() -> bool {
+    std::env::var_os("STATEWARD_SOAK").is_some()
+}
+
+fn program(plan: &'static str, input: &Path) -> Program {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_crash-job"));
+    Program { path, plan, input: input.to_owned() }
+}
+
+/// A job that is cut off, and how one that was not is told from it.
+struct Plan {
+    program: Program,
+    names: Names,
+    rounds: u64,
+    check: Box<dyn Fn(&Path) -> String>,
+}
+
+/// Cuts a job off at every point in turn, and lets it go on from what is left.
+fn cut_off(dir: &Path, plan: &Plan) {
+    let (recorder, job) = (Recorder::build().unwrap(), plan.program.plan);
+    let mut random = Random::new(SEED);
+    let mut cuts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut lost = 0;
+    for (round, point) in (0..plan.rounds).flat_map(|round| KILL_POINTS.map(|at| (round, at))) {
+        let name = format!("{round}-{point}");
+        let (root, left) = (dir.join(&name), dir.join(format!("{name}-left")));
+        std::fs::create_dir_all(&root).unwrap();
+        let rare = point.contains("checkpoint") || point.contains("log-cut");
+        // both shards meet a point in every epoch, so at the fourth time one epoch is committed
+        let (first, more) = if rare { (1, 2) } else { (4, 4) };
+        let kill_at = format!("{point}:{}", first + random.below(more));
+        let environment = recorder.environment(&root, &name).unwrap();
+        let life = plan.program.start_with(&root, job, Some(&kill_at), &environment).unwrap();
+        assert_eq!(life.wait().unwrap(), Ended::Killed, "{kill_at} was never met");
+        let record = recorder.record(&name);
+        let promised = committed_epoch(&record, &root.join("jobs").join(job)).unwrap();
+        plan.names.leave(&record, &root, &left).unwrap();
+        lost += bytes_below(&root) - bytes_below(&left);
+        let ended = plan.program.start(&left, job, None).unwrap().wait().unwrap();
+        assert_eq!(ended, Ended::Finished, "{kill_at}");
+        let recovered = std::fs::read_to_string(left.join(RECOVERED_FILE)).unwrap();
+        let recovered: u64 = recovered.parse().unwrap();
+        assert!(recovered >= promised, "{kill_at}: of {promised} epochs {recovered} are left");
+        let differences = (plan.check)(&left);
+        assert!(differences.is_empty(), "{kill_at} differs:\n{differences}");
+        cuts.entry(point).or_default().push(promised);
+        std::fs::remove_dir_all(&root).unwrap();
+        std::fs::remove_dir_all(&left).unwrap();
+    }
+    println!("committed epochs at the cuts: {cuts:?}; bytes lost: {lost}");
+    assert!(lost > 0, "nothing was ever lost");
+    assert!(cuts.values().flatten().all(|promised| *promised > 0), "nothing had been committed");
+}
+
+/// §4.8: cut off at each step of an epoch, with every unsynced byte of changelog, commit log,
+/// stores, checkpoints and results gone, a job goes on from the last committed epoch and ends like
+/// one that was not cut off.
+#[test]
+fn soak_a_power_cut_loses_nothing_of_a_committed_epoch() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("numbers.ndjson");
+    let records = write_count_input(&input, 40_000).unwrap();
+    println!("seed {SEED}");
+    let check = move |left: &Path| {
+        check_counts(left, records).err().map_or_else(String::new, |e| e.to_string())
+    };
+    let rounds = if soaks() { 20 } else { 1 };
+    let plan = Plan {
+        program: program(COUNT, &input),
+        names: Names::Ordered,
+        rounds,
+        check: Box::new(check),
+    };
+    cut_off(dir.path(), &plan);
+}
+
+/// The same with the job that has two exchanges and every kind of state; it takes minutes.
+#[test]
+fn soak_a_power_cut_of_a_large_job() {
+    if !soaks() {
+        println!("only in a soak");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("events.ndjson");
+    println!("seed {SEED}");
+    write_input(&input, SEED, RECORDS).unwrap();
+    let program = program(FLOW, &input);
+    let whole = dir.path().join("whole");
+    assert_eq!(program.start(&whole, FLOW, None).unwrap().wait().unwrap(), Ended::Finished);
+    let expected = Remains::read(&whole, FLOW).unwrap();
+    let check = move |left: &Path| expected.differences(&Remains::read(left, FLOW).unwrap());
+    let plan = Plan { program, names: Names::Ordered, rounds: 3, check: Box::new(check) };
+    cut_off(dir.path(), &plan);
+}
+
+fn bytes_below(dir: &Path) -> i64 {
+    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    let size = |entry: std::fs::DirEntry| {
+        let found = entry.metadata().unwrap();
+        if found.is_dir() { bytes_below(&entry.path()) } else { found.len() as i64 }
+    };
+    entries.map(size).sum()
+}
