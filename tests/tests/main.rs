@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+mod bad_input;
 mod browser;
 mod crash;
 mod exact;

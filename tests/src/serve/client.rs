@@ -49,6 +49,11 @@ impl Door {
         Some(Self { addr: addr.parse().ok()?, token: token.to_owned() })
     }
 
+    /// The start token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Gets a path.
     ///
     /// # Errors
