@@ -107,23 +107,25 @@ fn top(sites: &[SiteSample], kind: AccessKind) -> Option<(String, f64)> {
     Some((name, most.count as f64 / all as f64))
 }
 
-/// How much a state needs someone to look at it: what fires first, then breakers, then verdicts,
-/// then size.
+/// How much a state needs someone to look at it: what fires first, then breakers, then bad verdicts.
+/// Among these a doubling of the size weighs as much as one step of the verdict's severity, so that
+/// a large state without TTL comes before a small one whose cleanup is behind.
 pub(crate) fn attention(row: &StateRow) -> f64 {
     use stateward_model::VerdictKind as V;
-    let verdict = match row.verdict.kind {
-        V::CleanupBehind => 40.0,
-        V::TooShort => 35.0,
-        V::NoTtl if row.growth_per_day.is_some_and(|growth| growth > 0.0) => 30.0,
-        V::RefreshedByReads => 25.0,
-        V::NoTtl => 20.0,
-        V::TooLong => 15.0,
-        V::CannotTell | V::Working => 0.0,
+    let severity = match row.verdict.kind {
+        V::CleanupBehind => Some(8.0),
+        V::TooShort => Some(7.0),
+        V::NoTtl if row.growth_per_day.is_some_and(|growth| growth > 0.0) => Some(6.0),
+        V::RefreshedByReads => Some(5.0),
+        V::NoTtl => Some(4.0),
+        V::TooLong => Some(3.0),
+        V::CannotTell | V::Working => None,
     };
-    let firing = if row.firing > 0 { 100.0 + f64::from(row.firing) } else { 0.0 };
-    let breaker = if row.breaker.is_closed() { 0.0 } else { 50.0 };
-    let size = ((row.logical_bytes + 1) as f64).log2() / 64.0;
-    firing + breaker + verdict + size
+    let doublings = ((row.logical_bytes + 1) as f64).log2();
+    let verdict = severity.map_or(doublings / 64.0, |severity| 100.0 + severity + doublings);
+    let breaker = if row.breaker.is_closed() { 0.0 } else { 200.0 };
+    let firing = if row.firing > 0 { 400.0 + f64::from(row.firing) } else { 0.0 };
+    firing + breaker + verdict
 }
 
 /// Tells whether a state belongs into "needs attention".

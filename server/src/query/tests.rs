@@ -275,3 +275,25 @@ async fn rows_have_rates_verdicts_and_silence() {
     assert_eq!((overview.states, overview.logical_bytes), (2, 2 * 1_090));
     fixture.server.stop().await;
 }
+
+#[test]
+fn what_fires_then_breakers_then_bad_and_large_states_need_attention() {
+    let with = |kind, logical_bytes, firing| {
+        let mut row = StateRow { logical_bytes, firing, growth_per_day: Some(0.1), ..row(0) };
+        row.verdict.kind = kind;
+        row
+    };
+    let mut tripped = with(VerdictKind::Working, 1 << 10, 0);
+    tripped.breaker.phase = stateward_model::breaker::Phase::ForcedOpen;
+    let worst_first = [
+        with(VerdictKind::Working, 1 << 10, 1),
+        tripped,
+        with(VerdictKind::NoTtl, 30 << 20, 0),
+        with(VerdictKind::CleanupBehind, 12 << 10, 0),
+        with(VerdictKind::NoTtl, 12 << 10, 0),
+        with(VerdictKind::Working, 1 << 50, 0),
+        with(VerdictKind::Working, 1 << 10, 0),
+    ];
+    let scores = worst_first.each_ref().map(super::row::attention);
+    assert!(scores.is_sorted_by(|a, b| a > b), "{scores:?}");
+}
