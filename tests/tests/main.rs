@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod browser;
+mod contract;
 mod crash;
 mod exact;
 mod full_disk;
