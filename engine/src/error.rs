@@ -20,7 +20,7 @@ pub enum Error {
         detail: String,
     },
     /// A file could not be read or written.
-    #[error("{action} {}: {source}", path.display())]
+    #[error("{action} {}: {source}{}", path.display(), way_out(&source.to_string()))]
     Io {
         /// What was being done.
         action: &'static str,
@@ -48,7 +48,7 @@ pub enum Error {
         detail: String,
     },
     /// RocksDB refused.
-    #[error("state store {}: {detail}", path.display())]
+    #[error("state store {}: {detail}{}", path.display(), way_out(detail))]
     Store {
         /// The store's folder.
         path: PathBuf,
@@ -83,7 +83,28 @@ pub enum Error {
     ThreadLost(String),
 }
 
+/// What the system says of a full disk, also through RocksDB.
+const DISK_FULL: &str = "No space left on device";
+
+/// What to do about an error of the system's, where it is not in its words.
+fn way_out(system: &str) -> &'static str {
+    if system.contains(DISK_FULL) {
+        "; free some space and start again, nothing that was committed is lost"
+    } else {
+        ""
+    }
+}
+
 impl Error {
+    /// Tells whether the disk was full: what could not be written is then not damaged.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            Self::Store { detail, .. } => detail.contains(DISK_FULL),
+            _ => false,
+        }
+    }
+
     /// Wraps an I/O error with the file it concerns.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();

@@ -15,8 +15,6 @@ use stateward_tests::exact::{
 };
 
 const SEED: u64 = 51;
-/// Names of the accesses that delete.
-const DELETES: [&str; 2] = ["delete", "remove"];
 
 /// Runs the job until so many events have arrived, or to its end; returns the last report.
 fn live(dir: &Path, input: &Path, books: &Books, until: Option<u64>) -> Report {
@@ -113,9 +111,7 @@ fn check_flow(of: &str, sample: &StateSample, expected: &Expected) {
     assert!(sites.keys().eq(expected.sites.keys()), "{of}: writers and readers");
     for (site, (count, bytes)) in &expected.sites {
         let found = sites[site];
-        // a delete that finds a written-off row counts its bytes as long as no compaction took it
-        let exact = found.1 == *bytes || DELETES.contains(&site.0) && found.1 > *bytes;
-        assert!(found.0 == *count && exact, "{of}, {site:?}: {found:?}, not {count}, {bytes}");
+        assert_eq!(found, (*count, *bytes), "{of}, {site:?}");
     }
     let flow = &sample.flow;
     let removed = flow.removed_delete + flow.removed_read;
@@ -193,6 +189,8 @@ fn soak_every_figure_is_that_of_an_exact_scan_and_count() {
     let causes =
         [flow.removed_delete, flow.removed_read, flow.removed_overwrite, flow.removed_sweep];
     assert!(causes.iter().all(|count| *count > 0), "a cause of removal was never met");
+    // the stated error of §1.6: keys that are gone are remembered by hash, and within a bound
+    assert!(flow.misses_absent * 10 >= met.gone_reads * 8, "most TTL misses are not counted");
     let others = [flow.refreshes, flow.misses_present, flow.misses_absent, met.expired, met.late];
     assert!(others.iter().all(|count| *count > 0), "a branch was never met");
 }

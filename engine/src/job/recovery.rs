@@ -16,8 +16,9 @@ use crate::changelog::{
     CommitRecord, Entry, FrameReader, LogPosition, ShardMeta, for_each_row, segments,
 };
 use crate::error::Error;
+use crate::state::StateKind;
 use crate::store::{
-    Change, HeapStore, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
+    Change, CutOff, HeapStore, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
 };
 
 /// The name of a shard's meta file in a checkpoint.
@@ -111,6 +112,7 @@ impl Recovery<'_> {
             }
             match self.start_at(epoch, Some(&dir)) {
                 Ok(shards) => return Ok(shards),
+                Err(e) if e.is_disk_full() => return Err(e),
                 Err(e) => {
                     told(format!("checkpoint {epoch} cannot be used ({e}); trying the one before"));
                 }
@@ -165,7 +167,7 @@ impl Recovery<'_> {
         let mut cut_offs: Vec<(u16, SharedCutOff)> = Vec::new();
         let mut families = Vec::new();
         for state in &self.manifest.states {
-            let cut_off = SharedCutOff::default();
+            let cut_off: SharedCutOff = Arc::new(CutOff::new(StateKind::hashed_from(&state.kind)));
             if state.backend == "rocksdb" {
                 families.push((format!("state-{:03}", state.id), Some(Arc::clone(&cut_off))));
             }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use stateward_model::breaker::Policy;
 use stateward_model::{ClockKind, UpdateType, Visibility};
 
+use crate::codec::GROUP_BYTES;
+
 /// Time to live of a state's entries (SEMANTICS §1).
 ///
 /// # Examples
@@ -81,6 +83,12 @@ impl StateKind {
             Self::Value => "value",
             Self::Map => "map",
         }
+    }
+
+    /// Bytes of a row key in front of what is hashed: a value state goes by the hash of the
+    /// record's key, which routing has computed already; an entry of a map by its whole row key.
+    pub(crate) fn hashed_from(kind: &str) -> usize {
+        if kind == Self::Value.as_str() { GROUP_BYTES } else { 0 }
     }
 }
 

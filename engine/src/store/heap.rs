@@ -6,8 +6,8 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::ops::Bound;
 use std::path::Path;
 
-use super::{Change, SharedCutOff, StateStore};
-use crate::codec::{logical_bytes, row_ts};
+use super::{Change, Dropping, SharedCutOff, StateStore};
+use crate::codec::row_ts;
 use crate::error::Error;
 
 /// One state on the heap.
@@ -144,18 +144,15 @@ impl StateStore for HeapStore {
             return Ok((0, 0));
         }
         self.reclaimed_to = limit;
-        let (mut rows, mut logical, mut bytes) = (0, 0, 0);
+        let (mut dropping, mut bytes) = (Dropping::start(&self.cut_off), 0);
         self.rows.retain(|key, row| {
-            let keep = row_ts(row) > limit;
-            if !keep {
-                rows += 1;
-                logical += logical_bytes(key, row);
+            let takes = dropping.takes(key, row);
+            if takes {
                 bytes += (key.len() + row.len()) as u64;
             }
-            keep
+            !takes
         });
         self.bytes -= bytes;
-        self.cut_off.dropped(rows, logical);
-        Ok((rows, logical))
+        Ok(dropping.so_far())
     }
 }

@@ -7,15 +7,15 @@ mod cache;
 mod overflow;
 mod ledger;
 mod recent;
+mod cut_off;
 mod reclaim;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::error::Error;
 
 pub(crate) use cache::WriteCache;
+pub(crate) use cut_off::{CutOff, Dropping, SharedCutOff};
 pub(crate) use heap::HeapStore;
 pub(crate) use ledger::{Ledger, resident_ages};
 pub(crate) use overflow::Overflow;
@@ -47,48 +47,3 @@ pub(crate) trait StateStore: Send {
     /// Drops rows at or below the cut-off where that is cheap; returns rows and bytes dropped.
     fn reclaim(&mut self) -> Result<(u64, u64), Error>;
 }
-
-/// What a shard and the compactions of one of its states share: the committed cut-off, and what
-/// compactions dropped because of it (SEMANTICS §1.11).
-#[derive(Debug)]
-pub(crate) struct CutOff {
-    committed: AtomicI64,
-    dropped_rows: AtomicU64,
-    dropped_bytes: AtomicU64,
-}
-
-impl Default for CutOff {
-    fn default() -> Self {
-        Self {
-            committed: AtomicI64::new(i64::MIN),
-            dropped_rows: AtomicU64::new(0),
-            dropped_bytes: AtomicU64::new(0),
-        }
-    }
-}
-
-impl CutOff {
-    /// The committed cut-off: rows with `ts` at or below it may go.
-    pub(crate) fn committed(&self) -> i64 {
-        self.committed.load(Ordering::Acquire)
-    }
-
-    /// Publishes a cut-off whose epoch is committed.
-    pub(crate) fn commit(&self, cut_off: i64) {
-        self.committed.fetch_max(cut_off, Ordering::Release);
-    }
-
-    /// Counts a row that went.
-    pub(crate) fn dropped(&self, rows: u64, bytes: u64) {
-        self.dropped_rows.fetch_add(rows, Ordering::Relaxed);
-        self.dropped_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Rows and bytes dropped since the shard started.
-    pub(crate) fn dropped_so_far(&self) -> (u64, u64) {
-        (self.dropped_rows.load(Ordering::Relaxed), self.dropped_bytes.load(Ordering::Relaxed))
-    }
-}
-
-/// A cut-off shared with compactions.
-pub(crate) type SharedCutOff = Arc<CutOff>;

@@ -179,9 +179,9 @@ mod tests {
         for round in 0..GENERATIONS_MAX + 2 {
             assert_eq!(overflow.get(b"a", &mut row).unwrap(), None, "round {round}");
             let text = round.to_be_bytes();
-            let rows: [(u64, &[u8], Option<&[u8]>); 2] =
-                [(u64::from(round), b"b", None), (u64::from(round), b"a", Some(&text))];
-            overflow.put(rows.into_iter()).unwrap();
+            let changes: [Change<'_>; 2] = [(b"b", None), (b"a", Some(&text))];
+            let rows = changes.into_iter().map(|(key, row)| (u64::from(round), key, row));
+            overflow.put(rows).unwrap();
             assert_eq!(overflow.get(b"a", &mut row).unwrap(), Some(true));
             assert_eq!(row, text);
             assert_eq!(overflow.get(b"b", &mut row).unwrap(), Some(false));

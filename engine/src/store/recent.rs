@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use serde::{Deserialize, Serialize};
 
 /// Most keys remembered per state and shard.
-const KEYS_MAX: usize = 65_536;
+pub(super) const KEYS_MAX: usize = 65_536;
 
 /// The keys are hashes already.
 #[derive(Clone, Copy, Debug, Default)]

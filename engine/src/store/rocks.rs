@@ -16,8 +16,7 @@ use rocksdb::{
     checkpoint::Checkpoint,
 };
 
-use super::{Change, SharedCutOff, StateStore};
-use crate::codec::{logical_bytes, row_ts};
+use super::{Change, Dropping, SharedCutOff, StateStore};
 use crate::error::Error;
 
 /// Column families are opened once, so the variant whose handles need no lock.
@@ -209,7 +208,7 @@ impl StateStore for RocksStore {
     }
 }
 
-/// Makes one filter a compaction; the cut-off is read once, so that a compaction has one rule.
+/// Makes one filter a compaction.
 struct CutOffFactory {
     cut_off: SharedCutOff,
 }
@@ -218,8 +217,7 @@ impl CompactionFilterFactory for CutOffFactory {
     type Filter = CutOffFilter;
 
     fn create(&mut self, _context: CompactionFilterContext) -> CutOffFilter {
-        let limit = self.cut_off.committed();
-        CutOffFilter { cut_off: Arc::clone(&self.cut_off), limit, rows: 0, bytes: 0 }
+        CutOffFilter(Dropping::start(&self.cut_off))
     }
 
     fn name(&self) -> &CStr {
@@ -229,30 +227,14 @@ impl CompactionFilterFactory for CutOffFactory {
 
 /// Drops exactly the rows at or below the committed cut-off. It sees shadowed versions too, which
 /// is sound: their `ts` is not above the newest one's (SEMANTICS §1.15).
-struct CutOffFilter {
-    cut_off: SharedCutOff,
-    limit: i64,
-    rows: u64,
-    bytes: u64,
-}
+struct CutOffFilter(Dropping);
 
 impl CompactionFilter for CutOffFilter {
     fn filter(&mut self, _level: u32, key: &[u8], row: &[u8]) -> Decision {
-        if row_ts(row) > self.limit {
-            return Decision::Keep;
-        }
-        self.rows += 1;
-        self.bytes += logical_bytes(key, row);
-        Decision::Remove
+        if self.0.takes(key, row) { Decision::Remove } else { Decision::Keep }
     }
 
     fn name(&self) -> &CStr {
         c"stateward.cut-off"
-    }
-}
-
-impl Drop for CutOffFilter {
-    fn drop(&mut self) {
-        self.cut_off.dropped(self.rows, self.bytes);
     }
 }

@@ -177,6 +177,7 @@ fn card(row: &StateRow) -> BreakerCard {
             pending: 82_000,
             pending_bytes: 91_000_000,
             oldest_pending_millis: Some(1_386_000_000_000),
+            watermark_held_millis: 3_600_000,
             diverted_keys: 812,
             emitted: 900_000,
             watermark_millis: Some(1_386_000_000_000),

@@ -210,8 +210,12 @@ impl<R: Recorder> Table<R> {
     ) -> Result<bool, Error> {
         let slot = self.cache.locate(at.hash, at.key)?;
         let row = self.cache.row(slot);
-        let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
         let found = self.judge(row, moment);
+        // a written-off row is gone for every count, whether or not a compaction has taken it
+        let bytes = match (found, row) {
+            (Found::Live(_) | Found::Expired(_), Some(row)) => logical_bytes(at.key, row),
+            _ => 0,
+        };
         self.recorder.flow(|flow| flow.deletes += 1);
         self.recorder.access(site, Access::Write, bytes);
         self.recent.clear(at.hash);

@@ -56,6 +56,12 @@ impl<R: Recorder> Table<R> {
     /// where there is something to do.
     pub(crate) fn sweep(&mut self, moment: &Moment, mut micros: impl FnMut() -> u64) {
         let Some(limit) = write_off_limit(self.ttl, self.clock(moment)) else { return };
+        // rows that are gone for good: from now on only their hashes tell expired from absent
+        for (hash, ts) in self.shared_cut_off.take_gone() {
+            if limit.saturating_sub(ts) <= self.horizon {
+                self.recent.insert(hash, ts);
+            }
+        }
         let now = limit.saturating_add(self.ttl.unwrap_or(0));
         let (mut taken_entries, mut taken_bytes, mut started) = (0, 0, None);
         let recorder = &mut self.recorder;
