@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const HISTOGRAM_BUCKETS: usize = 168;
 
 /// Returns the bucket that holds `value`.
+#[inline]
 pub fn bucket_of(value: u64) -> usize {
     if value < 4 {
         return value as usize;
