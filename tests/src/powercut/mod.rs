@@ -16,4 +16,4 @@ mod recorder;
 mod remnant;
 
 pub use recorder::Recorder;
-pub use remnant::{Names, committed_epoch};
+pub use remnant::{Names, committed_epoch, last_synced};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
@@ -74,6 +74,15 @@ fn make(line: &str, record: &Path, into: &Path) -> Result<Option<(String, PathBu
     }
     fs::write(path, read_or_nothing(&record.join(format!("file-{id}")))?)?;
     Ok(None)
+}
+
+/// Tells when a file was last synced, by the record; `None` where it never was.
+///
+/// # Errors
+/// Where the file is not there.
+pub fn last_synced(record: &Path, path: &Path) -> Result<Option<SystemTime>> {
+    let image = record.join(format!("file-{}", id(path)?));
+    Ok(fs::metadata(image).and_then(|found| found.modified()).ok())
 }
 
 /// The newest epoch whose commit record had been synced, by the record of the job's log of commits,

@@ -129,8 +129,20 @@ impl MadeUpJob {
         if acked < 2 {
             return Ok(());
         }
-        let answer = self.chart(door, "entries", acked)?;
-        let expected: Vec<(i64, f64)> = (Self::first_of(acked)..=acked)
+        self.check_samples(door, acked)?;
+        let page: StateDetail = door.get(&format!("/api/v1/states/{}", self.of()))?.json()?;
+        ensure!(page.row.entries == stored, "{name}: the ranking shows {}", page.row.entries);
+        self.check_events(page, stored)
+    }
+
+    /// Checks that the chart shows every report up to `to`.
+    ///
+    /// # Errors
+    /// Where one is missing.
+    pub fn check_samples(&self, door: &Door, to: u64) -> Result<()> {
+        let name = self.name;
+        let answer = self.chart(door, "entries", to)?;
+        let expected: Vec<(i64, f64)> = (Self::first_of(to)..=to)
             .map(|seq| (self.started_millis + seq as i64 * 1_000, seq as f64))
             .collect();
         let [line] = answer.lines.as_slice() else {
@@ -143,8 +155,20 @@ impl MadeUpJob {
             line.points.len(),
             expected.len()
         );
-        let page: StateDetail = door.get(&format!("/api/v1/states/{}", self.of()))?.json()?;
-        ensure!(page.row.entries == stored, "{name}: the ranking shows {}", page.row.entries);
+        Ok(())
+    }
+
+    /// Checks that the last events of the reports up to `stored` are there, each once.
+    ///
+    /// # Errors
+    /// Where one is missing or there again.
+    pub fn check_told(&self, door: &Door, stored: u64) -> Result<()> {
+        let page = door.get(&format!("/api/v1/states/{}", self.of()))?.json()?;
+        self.check_events(page, stored)
+    }
+
+    fn check_events(&self, page: StateDetail, stored: u64) -> Result<()> {
+        let name = self.name;
         let mut events: BTreeMap<String, u64> = BTreeMap::new();
         for event in page.events.into_iter().filter(|event| event.kind == "started") {
             *events.entry(event.text).or_default() += 1;

@@ -1,5 +1,6 @@
 //! Starts `stateward serve` and ends it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,16 @@ impl Serve {
     /// # Errors
     /// Where it ends instead, with what it said.
     pub fn start(data_dir: &Path) -> Result<Self> {
+        Self::start_with(data_dir, &[])
+    }
+
+    /// Starts a server with more in its environment.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn start_with(data_dir: &Path, environment: &[(&str, OsString)]) -> Result<Self> {
         let (mut command, errors) = command(data_dir, 0)?;
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn()?;
         let mut out = BufReader::new(child.stdout.take().context("standard output is piped")?);
         let mut line = String::new();

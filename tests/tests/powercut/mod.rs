@@ -1,6 +1,8 @@
 //! A power cut takes every byte that was not synced, and loses nothing of a committed epoch.
 #![expect(clippy::print_stdout, reason = "a run tells its seed and what it met")]
 
+mod server;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
