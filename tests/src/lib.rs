@@ -3,7 +3,6 @@
 //! The tests are in `tests/tests`, one binary; here is what they share.
 
 pub mod browser;
-pub mod site;
 pub mod paint;
 pub mod crash;
 pub mod disk;

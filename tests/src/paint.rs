@@ -8,16 +8,16 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
 use serde_json::json;
 use stateward_model::breaker::Policy;
 use stateward_model::wire::{
-    Hello, JobSample, NodeDeclaration, NodeKind, PROTOCOL, Report, StateDeclaration, StateSample,
+    Hello, HelloReply, JobSample, NodeDeclaration, NodeKind, PROTOCOL, Report, ReportReply,
+    StateDeclaration, StateSample,
 };
 use stateward_model::{ClockKind, Name, UpdateType, Visibility};
 
 use crate::browser::Browser;
-use crate::site::Site;
+use crate::serve::{Door, Serve, frame};
 
 /// States in the ranking.
 const STATES: u64 = 1_000;
@@ -54,16 +54,16 @@ pub fn ranking_paint(runs: usize, as_json: bool) -> Result<()> {
 
 async fn measure(runs: usize) -> Result<Vec<f64>> {
     let folder = tempfile::tempdir()?;
-    let site = Site::serve(folder.path())?;
-    fill(&site)?;
-    let ranking = site.page("/states");
+    let server = Serve::start(folder.path())?;
+    let door = server.door();
+    fill(&door)?;
     let mut millis = Vec::new();
     for _ in 0..runs {
         // a new profile: nothing of the site is cached
         let browser = Browser::start().await?;
-        browser.open(site.entrance()).await?;
+        browser.open(&door.entrance()).await?;
         browser.devtools("Network.clearBrowserCache", json!({})).await?;
-        browser.open(&ranking).await?;
+        browser.open(&door.page("/states")).await?;
         let rows = browser.find_all(".ranking tbody tr").await?.len();
         ensure!(rows == ROWS, "the ranking has {rows} rows");
         let painted = browser.until("the ranking is painted", async || {
@@ -78,20 +78,17 @@ async fn measure(runs: usize) -> Result<Vec<f64>> {
 
 /// Reports a thousand states.
 #[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
-fn fill(site: &Site) -> Result<()> {
+fn fill(door: &Door) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let started_millis = now - REPORTS as i64 * 1_000;
-    site.post("/api/v1/agent/hello", &frame(&hello(started_millis)?)?)?;
+    let HelloReply { .. } =
+        door.post("/api/v1/agent/hello", &frame(&hello(started_millis)?)?)?.json()?;
     for seq in 1..=REPORTS {
         let wall_millis = started_millis + seq as i64 * 1_000;
-        site.post("/api/v1/agent/report", &frame(&report(seq, wall_millis))?)?;
+        let ReportReply { .. } =
+            door.post("/api/v1/agent/report", &frame(&report(seq, wall_millis))?)?.json()?;
     }
     Ok(())
-}
-
-/// Encodes a message as agents do.
-fn frame(message: &impl Serialize) -> Result<Vec<u8>> {
-    Ok(zstd::bulk::compress(&serde_json::to_vec(message)?, 1)?)
 }
 
 fn state_name(n: u64) -> String {

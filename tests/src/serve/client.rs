@@ -49,6 +49,16 @@ impl Door {
         Some(Self { addr: addr.parse().ok()?, token: token.to_owned() })
     }
 
+    /// The address that signs a browser in: the overview, with the token.
+    pub fn entrance(&self) -> String {
+        format!("http://{}/?token={}", self.addr, self.token)
+    }
+
+    /// The address of a page; `path` begins with a slash.
+    pub fn page(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
     /// The start token.
     pub fn token(&self) -> &str {
         &self.token

@@ -11,17 +11,17 @@ use anyhow::{Context, Result, ensure};
 use super::client::Door;
 use crate::crash::wait_for;
 
-/// Finds the program that was built beside this test.
+/// Finds the program that was built beside this one, or beside the folder of this test.
 ///
 /// # Errors
 /// Where it is missing, or older than a source that it was built from; the text says how to build it.
 pub fn stateward() -> Result<PathBuf> {
     const BUILD: &str = "cargo build --workspace --bins --tests";
     let own = std::env::current_exe()?;
-    let folder = own.parent().and_then(Path::parent).context("a test is in target/*/deps")?;
-    let program = folder.join("stateward");
-    let told = || format!("{} is missing; build it: {BUILD}", program.display());
-    let built = fs::metadata(&program).with_context(told)?.modified()?;
+    let places = own.ancestors().skip(1).take(2).map(|folder| folder.join("stateward"));
+    let beside = || format!("no stateward beside {}; build it: {BUILD}", own.display());
+    let program = places.into_iter().find(|place| place.is_file()).with_context(beside)?;
+    let built = fs::metadata(&program)?.modified()?;
     let list = program.with_extension("d");
     let sources = fs::read_to_string(&list).with_context(|| list.display().to_string())?;
     let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
@@ -55,10 +55,10 @@ pub struct Exit {
 }
 
 /// The program, and where it will tell its errors.
-fn command(data_dir: &Path, port: u16) -> Result<(Command, File)> {
+fn command(arguments: &[&str], data_dir: &Path, port: u16) -> Result<(Command, File)> {
     let errors = tempfile::tempfile()?;
     let mut command = Command::new(stateward()?);
-    command.args(["serve", "--port", &port.to_string(), "--data-dir"]).arg(data_dir);
+    command.args(arguments).args(["--port", &port.to_string(), "--data-dir"]).arg(data_dir);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("STATEWARD__") {
@@ -85,13 +85,25 @@ impl Serve {
         Self::start_with(data_dir, &[])
     }
 
+    /// Starts server and demo job; `arguments` are further ones of `stateward demo`.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn demo(data_dir: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::spawn(command(&[&["demo"], arguments].concat(), data_dir, 0)?)
+    }
+
     /// Starts a server with more in its environment.
     ///
     /// # Errors
     /// As above.
     pub fn start_with(data_dir: &Path, environment: &[(&str, OsString)]) -> Result<Self> {
-        let (mut command, errors) = command(data_dir, 0)?;
+        let (mut command, errors) = command(&["serve"], data_dir, 0)?;
         command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::spawn((command, errors))
+    }
+
+    fn spawn((mut command, errors): (Command, File)) -> Result<Self> {
         let mut child = command.spawn()?;
         let mut out = BufReader::new(child.stdout.take().context("standard output is piped")?);
         let mut line = String::new();
@@ -110,7 +122,7 @@ impl Serve {
     /// # Errors
     /// Where it cannot be started.
     pub fn start_and_kill(data_dir: &Path, turns: u64) -> Result<()> {
-        let mut child = command(data_dir, 0)?.0.spawn()?;
+        let mut child = command(&["serve"], data_dir, 0)?.0.spawn()?;
         (0..turns).for_each(|_| std::thread::park_timeout(crate::crash::TURN));
         child.kill()?;
         child.wait()?;
@@ -147,7 +159,7 @@ impl Drop for Serve {
 /// # Errors
 /// Where it starts.
 pub fn refused(data_dir: &Path, port: u16) -> Result<Exit> {
-    let (mut command, errors) = command(data_dir, port)?;
+    let (mut command, errors) = command(&["serve"], data_dir, port)?;
     let mut child = command.spawn()?;
     let ended = wait_for("the refusal", || Ok(child.try_wait()?));
     if ended.is_err() {

@@ -5,9 +5,8 @@ mod reading;
 
 use anyhow::{Result, ensure};
 use stateward_tests::browser::Browser;
+use stateward_tests::serve::Serve;
 use tempfile::TempDir;
-
-use stateward_tests::site::Site;
 
 /// The state of the demo that has no TTL.
 const TTL_LESS: &str = "/states/demo/flight-ops/leg_log/seen";
@@ -17,9 +16,9 @@ const WRITER: &str = "jobs/src/flight_ops/leg_log.rs";
 const WRITER_SOURCE: &str = include_str!("../../../engine/jobs/src/flight_ops/leg_log.rs");
 
 /// The demo with an event-time day in a second.
-fn demo() -> Result<(Site, TempDir)> {
+fn demo() -> Result<(Serve, TempDir)> {
     let folder = tempfile::tempdir()?;
-    let demo = Site::demo(folder.path(), &["--speed", "86400"])?;
+    let demo = Serve::demo(folder.path(), &["--speed", "86400"])?;
     Ok((demo, folder))
 }
 

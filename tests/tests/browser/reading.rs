@@ -28,10 +28,10 @@ async fn every_page_is_live_and_silent_in_both_languages() -> Result<()> {
     for (n, language) in LANGUAGES.into_iter().enumerate() {
         let options = Options { language: language.to_owned(), ..Options::default() };
         let browser = Browser::start_with(&options).await?;
-        browser.open(demo.entrance()).await?;
+        browser.open(&demo.door().entrance()).await?;
         reported(&browser).await?;
         for (path, headings) in PAGES {
-            browser.open(&demo.page(path)).await?;
+            browser.open(&demo.door().page(path)).await?;
             browser.wait_for_text("h1", headings[n]).await?;
             browser.find(".live.on").await?;
             ensure!(fits(&browser).await?, "{path} is wider than its window");
@@ -39,7 +39,7 @@ async fn every_page_is_live_and_silent_in_both_languages() -> Result<()> {
         }
         for tab in TABS {
             let path = format!("{TTL_LESS}?tab={tab}");
-            browser.open(&demo.page(&path)).await?;
+            browser.open(&demo.door().page(&path)).await?;
             browser.wait_for_text(".sentence", &writer()).await?;
             browser.find(".live.on").await?;
             quiet(&browser, &path).await?;
@@ -52,20 +52,20 @@ async fn every_page_is_live_and_silent_in_both_languages() -> Result<()> {
 async fn pages_are_read_with_scripts_off() -> Result<()> {
     let (demo, _folder) = demo()?;
     let live = Browser::start().await?;
-    live.open(demo.entrance()).await?;
+    live.open(&demo.door().entrance()).await?;
     reported(&live).await?;
     drop(live);
     for (n, language) in LANGUAGES.into_iter().enumerate() {
         let options =
             Options { language: language.to_owned(), scripts: false, ..Options::default() };
         let browser = Browser::start_with(&options).await?;
-        browser.open(demo.entrance()).await?;
+        browser.open(&demo.door().entrance()).await?;
         for (path, headings) in PAGES {
-            browser.open(&demo.page(path)).await?;
+            browser.open(&demo.door().page(path)).await?;
             let heading = browser.text("h1").await?;
             ensure!(heading.contains(headings[n]), "{path} is headed {heading}");
         }
-        browser.open(&demo.page("/states")).await?;
+        browser.open(&demo.door().page("/states")).await?;
         browser.click(".ranking th a[href*='sort=growth_per_day']").await?;
         browser.find(".ranking th[aria-sort='descending'] a[href*='growth_per_day']").await?;
         browser.click(&format!(".ranking a[href='{TTL_LESS}']")).await?;

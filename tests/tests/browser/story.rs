@@ -12,7 +12,7 @@ async fn a_state_that_grows_is_found_watched_stopped_and_released() -> Result<()
     let (demo, _folder) = demo()?;
     let browser = Browser::start().await?;
     let browser = &browser;
-    browser.open(demo.entrance()).await?;
+    browser.open(&demo.door().entrance()).await?;
     browser.find(".live.on").await?;
     quiet(browser, "the overview").await?;
 
