@@ -15,6 +15,8 @@ use crate::telemetry::Board;
 
 /// How often breakers are looked at.
 const GOVERN_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the end of the shards is looked for.
+const SHARD_INTERVAL: Duration = Duration::from_millis(2);
 /// Turns of the governor between two reports: one a second.
 const REPORT_TURNS: u32 = 10;
 /// Turns of the governor between two looks for files to rewrite.
@@ -67,6 +69,13 @@ pub(super) fn govern(
             cleaner.run()?;
         }
         std::thread::sleep(GOVERN_INTERVAL);
+    }
+    // a last look at the last figures: what has drained is closed, and reported so
+    while !control.failed() && control.ended_shards() < cleaner.board.shards() as u64 {
+        std::thread::sleep(SHARD_INTERVAL);
+    }
+    if !control.failed() {
+        lock(governing).governor.tick()?;
     }
     if let Some(link) = link {
         let why = if control.failed() { "failed" } else { "stopped" };

@@ -45,9 +45,9 @@ impl JobHandle {
         self.control.stop();
     }
 
-    /// Tells whether the job has ended.
+    /// Tells whether the job has ended; its figures are then final.
     pub fn has_ended(&self) -> bool {
-        self.control.exiting()
+        self.work.iter().chain(&self.link).all(JoinHandle::is_finished)
     }
 
     /// Last committed epoch.

@@ -130,6 +130,7 @@ impl Shard {
         if !self.control.failed() {
             self.publish();
         }
+        self.control.shard_ended();
         Ok(())
     }
 

@@ -83,8 +83,6 @@ fn to_its_end(handle: JobHandle, data_dir: &Path) -> anyhow::Result<()> {
             std::thread::park_timeout(TURN);
         }
     }
-    // the shards publish their last figures on their way out
-    (0..TURNS_A_CHECK).for_each(|_| std::thread::park_timeout(TURN));
     let report = handle.figures();
     handle.wait()?;
     let exchanges = edges.iter().filter(|edge| edge.exchange).count();
