@@ -13,7 +13,7 @@ use crate::job::encode_entry;
 use crate::state::{Backend, Gate, Lookup, Moment, RowAddress, StateConfig, StateKind};
 use crate::state::{StateOptions, Table};
 use crate::store::{
-    Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore, WriteCache,
+    CutOff, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore, WriteCache,
 };
 use crate::telemetry::{Counters, Off, Recorder, Site};
 
@@ -159,7 +159,8 @@ impl<R: Recorder> Driven<R> {
     #[track_caller]
     fn open(dir: &Path, memory: Memory) -> Result<Self, Error> {
         let rocks = RocksOptions::new(memory.block_cache, memory.memtable);
-        let cut_off = SharedCutOff::default();
+        let kind = StateKind::Value;
+        let cut_off: SharedCutOff = Arc::new(CutOff::new(StateKind::hashed_from(kind.as_str())));
         let families = [("state".to_owned(), Some(cut_off.clone()))];
         let db = ShardDb::open(&dir.join("db"), &rocks, &families)?;
         let store = RocksStore::new(db.clone(), "state".into());
@@ -168,7 +169,7 @@ impl<R: Recorder> Driven<R> {
         let config = StateConfig {
             id: 0,
             operator: "bench".into(),
-            kind: StateKind::Value,
+            kind,
             options: StateOptions {
                 name: "state".into(),
                 ttl: Some(crate::Ttl::new(std::time::Duration::from_hours(1))),

@@ -98,11 +98,8 @@ fn way_out(system: &str) -> &'static str {
 impl Error {
     /// Tells whether the disk was full: what could not be written is then not damaged.
     pub(crate) fn is_disk_full(&self) -> bool {
-        match self {
-            Self::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
-            Self::Store { detail, .. } => detail.contains(DISK_FULL),
-            _ => false,
-        }
+        // the system's words are in the text, whoever passed them on
+        self.to_string().contains(DISK_FULL)
     }
 
     /// Wraps an I/O error with the file it concerns.

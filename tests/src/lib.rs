@@ -3,6 +3,7 @@
 //! The tests are in `tests/tests`, one binary; here is what they share.
 
 pub mod browser;
+pub mod figure;
 pub mod paint;
 pub mod crash;
 pub mod disk;

@@ -3,21 +3,15 @@
 //! A made-up job reports to the real server, built for speed and started beside the bench; a real
 //! browser with an empty cache opens the ranking and says itself when it painted first.
 
-#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
-
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
-use stateward_model::breaker::Policy;
-use stateward_model::wire::{
-    Hello, HelloReply, JobSample, NodeDeclaration, NodeKind, PROTOCOL, Report, ReportReply,
-    StateDeclaration, StateSample,
-};
-use stateward_model::{ClockKind, Name, UpdateType, Visibility};
+use stateward_model::wire::{HelloReply, Report, ReportReply, StateSample};
 
 use crate::browser::Browser;
-use crate::serve::{Door, Serve, frame};
+use crate::figure::Figure;
+use crate::serve::{Door, OPERATOR, Serve, frame, hello_with, report_of};
 
 /// States in the ranking.
 const STATES: u64 = 1_000;
@@ -26,30 +20,15 @@ const ROWS: usize = 100;
 /// Reports, a second apart: enough for rates and growth.
 const REPORTS: u64 = 120;
 const RUN: &str = "paint";
-const OPERATOR: &str = "keep";
 
-/// Measures and prints `ranking_paint`.
+/// Measures `ranking_paint`.
 ///
 /// # Errors
 /// Where the server or a browser is missing, or the page does not show the ranking.
-pub fn ranking_paint(runs: usize, as_json: bool) -> Result<()> {
+pub fn ranking_paint(runs: usize) -> Result<Figure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut millis = runtime.block_on(measure(runs))?;
-    millis.sort_by(f64::total_cmp);
-    let [min, .., max] = millis.as_slice() else { anyhow::bail!("two runs or more: {millis:?}") };
-    let median = millis.get(millis.len() / 2).copied().unwrap_or_default();
-    let must = must()?;
-    if as_json {
-        let line = json!({
-            "bench": "page", "case": "ranking_paint", "value": median, "unit": "ms",
-            "higher_is_better": false, "must": must, "aim": null, "runs": millis.len(),
-            "min": min, "max": max, "against": null,
-        });
-        println!("{line}");
-    } else {
-        println!("page  ranking_paint    {median:.0} ms ({min:.0} to {max:.0}); must {must:.0}");
-    }
-    Ok(())
+    let runs = runtime.block_on(measure(runs))?;
+    Ok(Figure { bench: "page", case: "ranking_paint", runs, against: None })
 }
 
 async fn measure(runs: usize) -> Result<Vec<f64>> {
@@ -81,12 +60,11 @@ async fn measure(runs: usize) -> Result<Vec<f64>> {
 fn fill(door: &Door) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let started_millis = now - REPORTS as i64 * 1_000;
-    let HelloReply { .. } =
-        door.post("/api/v1/agent/hello", &frame(&hello(started_millis)?)?)?.json()?;
+    let hello = hello_with("paint", RUN, started_millis, (1..=STATES).map(state_name))?;
+    let HelloReply { .. } = door.post("/api/v1/agent/hello", &frame(&hello)?)?.json()?;
     for seq in 1..=REPORTS {
-        let wall_millis = started_millis + seq as i64 * 1_000;
-        let ReportReply { .. } =
-            door.post("/api/v1/agent/report", &frame(&report(seq, wall_millis))?)?.json()?;
+        let report = frame(&report(seq, started_millis))?;
+        let ReportReply { .. } = door.post("/api/v1/agent/report", &report)?.json()?;
     }
     Ok(())
 }
@@ -95,47 +73,10 @@ fn state_name(n: u64) -> String {
     format!("state-{n:04}")
 }
 
-fn hello(started_millis: i64) -> Result<Hello> {
-    let state = |n| -> Result<StateDeclaration> {
-        Ok(StateDeclaration {
-            operator: Name::new(OPERATOR)?,
-            state: Name::new(state_name(n))?,
-            kind: "value".to_owned(),
-            backend: "rocksdb".to_owned(),
-            ttl_millis: Some(60_000),
-            update_type: UpdateType::default(),
-            visibility: Visibility::default(),
-            clock: ClockKind::EventTime,
-            breaker: Policy::default(),
-            site: format!("job.rs:{n}:1"),
-        })
-    };
-    Ok(Hello {
-        protocol: PROTOCOL,
-        run: RUN.to_owned(),
-        namespace: Name::new("bench")?,
-        job_name: Name::new("thousand")?,
-        build_id: "bench".to_owned(),
-        commit: None,
-        engine_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_millis,
-        wall_millis: started_millis,
-        parallelism: 2,
-        key_groups: 128,
-        replay_factor: 1.0,
-        nodes: vec![NodeDeclaration {
-            uid: Name::new(OPERATOR)?,
-            kind: NodeKind::Operator,
-            site: "job.rs:1:1".to_owned(),
-            detail: String::new(),
-        }],
-        edges: Vec::new(),
-        states: (1..=STATES).map(state).collect::<Result<_>>()?,
-    })
-}
-
 /// The `seq`th report: states that grow at different paces, so that no two rows are alike.
-fn report(seq: u64, wall_millis: i64) -> Report {
+fn report(seq: u64, started_millis: i64) -> Report {
+    let base = report_of(RUN, seq, started_millis);
+    let clock_millis = Some(base.wall_millis);
     let state = |n: u64| {
         let mut state = StateSample {
             operator: OPERATOR.to_owned(),
@@ -148,29 +89,8 @@ fn report(seq: u64, wall_millis: i64) -> Report {
         state.stock.entries = seq * n;
         state.stock.logical_bytes = 50_000 * n + seq * n * 40;
         state.stock.disk_bytes = state.stock.logical_bytes * 2;
-        state.stock.clock_millis = Some(wall_millis);
+        state.stock.clock_millis = clock_millis;
         state
     };
-    Report {
-        protocol: PROTOCOL,
-        run: RUN.to_owned(),
-        seq,
-        wall_millis,
-        job: JobSample { replay_factor: 1.0, ..JobSample::default() },
-        operators: Vec::new(),
-        states: (1..=STATES).map(state).collect(),
-        events: Vec::new(),
-        commands: Vec::new(),
-    }
-}
-
-/// The bound that the one table has.
-fn must() -> Result<f64> {
-    let table = include_str!("../../docs/performance.md");
-    let cells = |line: &str| -> Vec<String> {
-        line.split('|').map(|cell| cell.trim().to_owned()).collect()
-    };
-    let row = table.lines().map(cells).find(|row| row.get(2).is_some_and(|c| c == "ranking_paint"));
-    let row = row.context("docs/performance.md has no case ranking_paint")?;
-    row.get(5).and_then(|must| must.parse().ok()).context("ranking_paint has no must")
+    Report { states: (1..=STATES).map(state).collect(), events: Vec::new(), ..base }
 }

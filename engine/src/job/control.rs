@@ -97,7 +97,6 @@ pub(crate) struct JobControl {
     /// A write cache fills with what is not committed.
     commit_wanted: AtomicBool,
     running_partitions: AtomicU64,
-    ended_shards: AtomicU64,
     failure: Mutex<Option<Error>>,
     pub(crate) wakers: Arc<Wakers>,
     pub(crate) log: JobLog,
@@ -115,7 +114,6 @@ impl JobControl {
             paused: AtomicBool::new(false),
             commit_wanted: AtomicBool::new(false),
             running_partitions: AtomicU64::new(partitions),
-            ended_shards: AtomicU64::new(0),
             failure: Mutex::new(None),
             wakers: Wakers::new(shards),
             log: JobLog::default(),
@@ -204,15 +202,6 @@ impl JobControl {
 
     pub(crate) fn sources_paused(&self) -> bool {
         self.paused.load(Ordering::Acquire)
-    }
-
-    /// A shard has published its last figures.
-    pub(crate) fn shard_ended(&self) {
-        self.ended_shards.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn ended_shards(&self) -> u64 {
-        self.ended_shards.load(Ordering::Acquire)
     }
 
     /// A partition has nothing left, ever.

@@ -1,8 +1,10 @@
 //! The thread that looks after breakers, reports and files.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use stateward_model::wire::Report;
 
 use super::control::JobControl;
@@ -15,8 +17,6 @@ use crate::telemetry::Board;
 
 /// How often breakers are looked at.
 const GOVERN_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the end of the shards is looked for.
-const SHARD_INTERVAL: Duration = Duration::from_millis(2);
 /// Turns of the governor between two reports: one a second.
 const REPORT_TURNS: u32 = 10;
 /// Turns of the governor between two looks for files to rewrite.
@@ -43,15 +43,17 @@ impl Governing {
     }
 }
 
-/// Governs until the job exits; reports once a second where there is a link.
+/// Governs until `shards` closes, which it does when the last shard has published its figures and
+/// ended, however it ended; reports once a second where there is a link.
 pub(super) fn govern(
     governing: &SharedGoverning,
     control: &JobControl,
     link: Option<&Link>,
     cleaner: &Cleaner,
+    shards: &Receiver<Infallible>,
 ) -> Result<(), Error> {
     let (mut turn, mut dropped) = (0_u32, 0_u64);
-    while !control.exiting() {
+    loop {
         let mut shared = lock(governing);
         for command in link.iter().flat_map(|link| link.commands()) {
             shared.governor.order(&command)?;
@@ -68,12 +70,11 @@ pub(super) fn govern(
         if turn.is_multiple_of(RECLAIM_TURNS) {
             cleaner.run()?;
         }
-        std::thread::sleep(GOVERN_INTERVAL);
+        if shards.recv_timeout(GOVERN_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
+            break;
+        }
     }
     // a last look at the last figures: what has drained is closed, and reported so
-    while !control.failed() && control.ended_shards() < cleaner.board.shards() as u64 {
-        std::thread::sleep(SHARD_INTERVAL);
-    }
     if !control.failed() {
         lock(governing).governor.tick()?;
     }

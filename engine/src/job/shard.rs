@@ -130,7 +130,6 @@ impl Shard {
         if !self.control.failed() {
             self.publish();
         }
-        self.control.shard_ended();
         Ok(())
     }
 

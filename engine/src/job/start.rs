@@ -1,5 +1,6 @@
 //! From a declaration to running threads.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -78,8 +79,9 @@ impl Starting {
         let governing = self.governing(&board, &figures, &reclaims, &gates)?;
         // room for what every shard says in one epoch, so that no shard waits for the coordinator
         let (to_coordinator, from_shards) = bounded(shards * 2);
-        let mut work = self.shards(recovered, &board, &gates, &to_coordinator)?;
-        drop(to_coordinator);
+        let (alive, shards_alive) = bounded(0);
+        let mut work = self.shards(recovered, &board, &gates, &to_coordinator, &alive)?;
+        drop((to_coordinator, alive));
         let changelog = self.folder.path.join("changelog");
         let coordinator = Coordinator {
             control: Arc::clone(&self.control),
@@ -99,7 +101,7 @@ impl Starting {
         let cleaner = Cleaner { board, dbs, reclaims, clock: Arc::clone(&self.options.clock) };
         let (shared, control) = (Arc::clone(&governing), Arc::clone(&self.control));
         threads.push(self.thread("stateward-governor", move || {
-            govern(&shared, &control, link.as_ref(), &cleaner)
+            govern(&shared, &control, link.as_ref(), &cleaner, &shards_alive)
         })?);
         Ok(JobHandle::new(self.control, governing, work, threads, self.folder))
     }
@@ -168,6 +170,7 @@ impl Starting {
         board: &Arc<Board>,
         gates: &[Arc<SharedGate>],
         to_coordinator: &crossbeam_channel::Sender<FromShard>,
+        alive: &crossbeam_channel::Sender<Infallible>,
     ) -> Result<Vec<JoinHandle<()>>, Error> {
         let shards = self.manifest.shards;
         let mut ends: Vec<Vec<_>> = (0..shards).map(|_| Vec::new()).collect();
@@ -194,12 +197,15 @@ impl Starting {
                 first_epoch: self.first_epoch,
                 families: rocks_families(&self.manifest),
             };
-            let made = made.clone();
+            let (made, alive) = (made.clone(), alive.clone());
             threads.push(self.thread(&format!("stateward-shard-{index}"), move || {
                 let shard = making.make();
                 let waiting = made.send(shard.is_err()).is_ok();
                 debug_assert!(waiting, "the start waits for every shard");
-                shard?.run()
+                let ended = shard?.run();
+                // closed by an error or a panic too
+                drop(alive);
+                ended
             })?);
         }
         drop(made);

@@ -60,10 +60,12 @@ impl CutOff {
     /// Hashes and stamps of the keys whose rows were dropped since the last call, the newest of a
     /// bounded number. Costs one load where there are none.
     pub(crate) fn take_gone(&self) -> Vec<(u64, i64)> {
-        if !self.any_gone.swap(false, Ordering::Acquire) {
+        if !self.any_gone.load(Ordering::Acquire) {
             return Vec::new();
         }
-        std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        self.any_gone.store(false, Ordering::Release);
+        std::mem::take(&mut *gone)
     }
 }
 

@@ -19,20 +19,12 @@ impl Default for Dense {
 }
 
 impl Dense {
+    #[inline]
     pub(crate) fn add(&mut self, value: u64, times: u64) {
         if let Some(count) = self.counts.get_mut(bucket_of(value)) {
             *count += times;
         }
         self.sum = self.sum.saturating_add(value.saturating_mul(times));
-    }
-
-    /// As [`Dense::add`], for the record path.
-    #[inline]
-    fn add_one(&mut self, value: u64) {
-        if let Some(count) = self.counts.get_mut(bucket_of(value)) {
-            *count += 1;
-        }
-        self.sum = self.sum.wrapping_add(value);
     }
 
     pub(crate) fn pack(&self) -> Histogram {
@@ -110,7 +102,7 @@ impl Recorder for Counters {
 
     fn age_at_read(&mut self, age_millis: i64) {
         let age = self.counts.flow.age(age_millis);
-        self.counts.at_read.add_one(age);
+        self.counts.at_read.add(age, 1);
     }
 
     fn age_at_drop(&mut self, age_millis: i64, entries: u64) {

@@ -1,16 +1,16 @@
 //! The project's benches; `cargo xtask bench` builds and runs them.
 //!
 //! Figures of `state` are ratios to a baseline that runs in the same process, interleaved; the median
-//! of the pairs is printed with their range. `page` is in `tests/src/paint.rs`. Musts and aims are
-//! read from `docs/performance.md`.
+//! of the pairs is printed with their range. `page` is in `tests/src/paint.rs`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use stateward_engine::bench::{Memory, StateBench, open_bare, open_state};
+use stateward_tests::figure::Figure;
 
 /// Keys of the hot set: they fit every cache.
 const HOT_KEYS: u64 = 10_000;
@@ -18,13 +18,6 @@ const HOT_KEYS: u64 = 10_000;
 const UNIFORM_KEYS: u64 = 1_000_000;
 /// Operations between two commits.
 const COMMIT_EVERY: u64 = 20_000;
-
-/// One measured ratio.
-struct Figure {
-    case: &'static str,
-    ratios: Vec<f64>,
-    against: &'static str,
-}
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -60,11 +53,11 @@ fn main() -> Result<()> {
     let asked = |name| names.is_empty() || names.contains(&name);
     for (name, case) in cases {
         if asked("state") || asked(name) {
-            print(&case(&settings)?, settings.json)?;
+            case(&settings)?.print(settings.json)?;
         }
     }
     if asked("page") {
-        stateward_tests::paint::ranking_paint(settings.pairs, settings.json)?;
+        stateward_tests::paint::ranking_paint(settings.pairs)?.print(settings.json)?;
     }
     Ok(())
 }
@@ -148,6 +141,10 @@ fn pairs(
     Ok(ratios)
 }
 
+fn ratio(case: &'static str, runs: Vec<f64>, against: &'static str) -> Figure {
+    Figure { bench: "state", case, runs, against: Some(against) }
+}
+
 fn roomy() -> Memory {
     Memory { write_cache: 64 << 20, block_cache: 64 << 20, memtable: 64 << 20 }
 }
@@ -157,7 +154,7 @@ fn hot_set(settings: &Settings) -> Result<Figure> {
     let mut ours = open_state(&dir.path().join("ours"), roomy(), true)?;
     let mut theirs = open_bare(&dir.path().join("theirs"), roomy())?;
     let ratios = pairs(settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
-    Ok(Figure { case: "hot_set", ratios, against: "bare RocksDB" })
+    Ok(ratio("hot_set", ratios, "bare RocksDB"))
 }
 
 fn fill(state: &mut dyn StateBench) -> Result<()> {
@@ -171,11 +168,11 @@ fn fill(state: &mut dyn StateBench) -> Result<()> {
     Ok(state.settle()?)
 }
 
-/// 1 M keys of about 110 bytes are 105 MiB; both sides get 10.5 MiB in all.
+/// 1 M keys of about 110 bytes are 105 MiB; both sides get 10 MiB in all.
 fn uniform(settings: &Settings) -> Result<Figure> {
     let dir = tempfile::tempdir()?;
     let (ours_dir, theirs_dir) = (dir.path().join("ours"), dir.path().join("theirs"));
-    // two memtables may be held, so 10 MiB in all on each side
+    // of a memtable two may be held; an overflow would have its own besides, so there must be none
     let memory = Memory { write_cache: 4 << 20, block_cache: 3 << 20, memtable: 3 << 19 };
     let mut ours = open_state(&ours_dir, memory, true)?;
     let memory = Memory { write_cache: 0, block_cache: 6 << 20, memtable: 2 << 20 };
@@ -183,6 +180,10 @@ fn uniform(settings: &Settings) -> Result<Figure> {
     fill(ours.as_mut())?;
     fill(theirs.as_mut())?;
     let ratios = pairs(settings, UNIFORM_KEYS, ours.as_mut(), theirs.as_mut())?;
+    ensure!(
+        !ours_dir.join("overflow").exists(),
+        "the write cache overflowed: more memory than agreed"
+    );
     if !settings.json {
         let mib = |dir: &Path| bytes_below(dir) as f64 / f64::from(1 << 20);
         println!(
@@ -192,7 +193,7 @@ fn uniform(settings: &Settings) -> Result<Figure> {
             mib(&theirs_dir)
         );
     }
-    Ok(Figure { case: "uniform", ratios, against: "bare RocksDB" })
+    Ok(ratio("uniform", ratios, "bare RocksDB"))
 }
 
 fn bytes_below(dir: &Path) -> u64 {
@@ -217,44 +218,5 @@ fn instrumentation(settings: &Settings) -> Result<Figure> {
         json: settings.json,
     };
     let ratios = pairs(&settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
-    Ok(Figure { case: "instrumentation", ratios, against: "telemetry compiled out" })
-}
-
-/// Finds must and aim of a case in the one table that has them.
-fn bounds(case: &str) -> Result<(Option<f64>, Option<f64>)> {
-    let table = include_str!("../../../docs/performance.md");
-    for line in table.lines() {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        if let [_, "state", name, _, _, must, aim, ..] = cells.as_slice()
-            && *name == case
-        {
-            return Ok((must.parse().ok(), aim.parse().ok()));
-        }
-    }
-    bail!("docs/performance.md has no case {case}")
-}
-
-fn print(figure: &Figure, json: bool) -> Result<()> {
-    let mut sorted = figure.ratios.clone();
-    sorted.sort_by(f64::total_cmp);
-    let median = *sorted.get(sorted.len() / 2).context("no pairs were run")?;
-    let (min, max) = (sorted.first().copied(), sorted.last().copied());
-    let (must, aim) = bounds(figure.case)?;
-    if json {
-        let line = serde_json::json!({
-            "bench": "state", "case": figure.case, "value": median, "unit": "ratio",
-            "higher_is_better": true, "must": must, "aim": aim, "runs": sorted.len(),
-            "min": min, "max": max, "against": figure.against,
-        });
-        println!("{line}");
-    } else {
-        println!(
-            "state {:<16} {median:.2}x ({:.2} to {:.2}) against {}; must {must:?}, aim {aim:?}",
-            figure.case,
-            min.unwrap_or_default(),
-            max.unwrap_or_default(),
-            figure.against
-        );
-    }
-    Ok(())
+    Ok(ratio("instrumentation", ratios, "telemetry compiled out"))
 }

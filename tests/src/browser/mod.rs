@@ -232,6 +232,7 @@ impl Browser {
                 if let Some(seen) = look().await? {
                     return Ok(seen);
                 }
+                // WebDriver has no events: whoever waits for a page asks again
                 tokio::time::sleep(POLL).await;
             }
         };

@@ -27,6 +27,33 @@ pub fn frame<T: Serialize>(message: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// Where `job` is not a name.
 pub fn hello_of(job: &str, run: &str, started_millis: i64) -> Result<Hello> {
+    hello_with(job, run, started_millis, [STATE.to_owned()])
+}
+
+/// Declares the job `test/{job}` with one operator and these states.
+///
+/// # Errors
+/// Where `job` or a state is not a name.
+pub fn hello_with(
+    job: &str,
+    run: &str,
+    started_millis: i64,
+    states: impl IntoIterator<Item = String>,
+) -> Result<Hello> {
+    let state = |name: String| -> Result<StateDeclaration> {
+        Ok(StateDeclaration {
+            operator: Name::new(OPERATOR)?,
+            state: Name::new(name)?,
+            kind: "value".to_owned(),
+            backend: "rocksdb".to_owned(),
+            ttl_millis: Some(60_000),
+            update_type: UpdateType::default(),
+            visibility: Visibility::default(),
+            clock: ClockKind::EventTime,
+            breaker: Policy::default(),
+            site: "job.rs:2:1".to_owned(),
+        })
+    };
     Ok(Hello {
         protocol: PROTOCOL,
         run: run.to_owned(),
@@ -47,18 +74,7 @@ pub fn hello_of(job: &str, run: &str, started_millis: i64) -> Result<Hello> {
             detail: String::new(),
         }],
         edges: Vec::new(),
-        states: vec![StateDeclaration {
-            operator: Name::new(OPERATOR)?,
-            state: Name::new(STATE)?,
-            kind: "value".to_owned(),
-            backend: "rocksdb".to_owned(),
-            ttl_millis: Some(60_000),
-            update_type: UpdateType::default(),
-            visibility: Visibility::default(),
-            clock: ClockKind::EventTime,
-            breaker: Policy::default(),
-            site: "job.rs:2:1".to_owned(),
-        }],
+        states: states.into_iter().map(state).collect::<Result<_>>()?,
     })
 }
 

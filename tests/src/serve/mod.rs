@@ -10,5 +10,5 @@ mod job;
 
 pub use client::{Answer, Door};
 pub use job::MadeUpJob;
-pub use message::{OPERATOR, STATE, frame, hello_of, report_of};
+pub use message::{OPERATOR, STATE, frame, hello_of, hello_with, report_of};
 pub use program::{Exit, Serve, refused, stateward};

@@ -90,15 +90,13 @@ fn soak_a_power_cut_loses_nothing_of_a_committed_epoch() {
         check: Box::new(check),
     };
     cut_off(dir.path(), &plan);
+    if soaks() {
+        cut_off_a_large_job();
+    }
 }
 
-/// The same with the job that has two exchanges and every kind of state; it takes minutes.
-#[test]
-fn soak_a_power_cut_of_a_large_job() {
-    if !soaks() {
-        println!("only in a soak");
-        return;
-    }
+/// The same of the job that has two exchanges and every kind of state; it takes minutes.
+fn cut_off_a_large_job() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("events.ndjson");
     println!("seed {SEED}");
