@@ -10,8 +10,9 @@ use anyhow::Context;
 use stateward_engine::{Action, JobHandle};
 use stateward_model::breaker::Phase;
 use stateward_tests::crash::{
-    COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TURN, WRITER, breaker_job, breaker_options,
-    check_conservation, count_job, count_options, flow_job, flow_options, wait_for,
+    BREAKER_OPEN_FILE, COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TRIPPED_FILE, TURN, WRITER,
+    breaker_job, breaker_options, check_conservation, count_job, count_options, flow_job,
+    flow_options, wait_for,
 };
 
 /// Turns of waiting between two looks at the figures, which cost a walk through the folder.
@@ -43,6 +44,13 @@ fn main() -> anyhow::Result<()> {
                 let state = report.states.iter().find(|state| state.state == "b");
                 Ok(state.context("state b is not reported")?.breaker.phase)
             };
+            std::fs::write(data_dir.join(RECOVERED_FILE), handle.epoch().to_string())?;
+            let open_file = data_dir.join(BREAKER_OPEN_FILE);
+            match breaker()? {
+                Phase::Closed if open_file.exists() => std::fs::remove_file(&open_file)?,
+                Phase::Closed => {}
+                _ => std::fs::write(&open_file, "")?,
+            }
             if plan == "trip" {
                 if breaker()? == Phase::Closed {
                     let from = handle.epoch();
@@ -51,6 +59,7 @@ fn main() -> anyhow::Result<()> {
                         Ok((handle.epoch() >= from + EPOCHS_UNTRIPPED).then_some(()))
                     })?;
                     handle.trip(WRITER, "b", Action::Divert, "test", "it grows")?;
+                    std::fs::write(data_dir.join(TRIPPED_FILE), "")?;
                 }
                 wait_for("all input", || {
                     anyhow::ensure!(!handle.has_ended(), "it ended with a breaker open");

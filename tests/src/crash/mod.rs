@@ -41,6 +41,14 @@ pub const OUTCOME_FILE: &str = "outcome.json";
 /// Name of the file that the epoch is written to which a life began at, in the data folder.
 pub const RECOVERED_FILE: &str = "recovered.txt";
 
+/// Name of the file that is made, in the data folder, when a person's trip of the breaker has been
+/// answered.
+pub const TRIPPED_FILE: &str = "tripped.txt";
+
+/// Name of the file that is made, in the data folder, by a life that finds the breaker not closed
+/// when it begins, and removed by one that finds it closed.
+pub const BREAKER_OPEN_FILE: &str = "breaker-open.txt";
+
 /// A turn of waiting.
 pub const TURN: std::time::Duration = std::time::Duration::from_millis(2);
 

@@ -28,7 +28,9 @@ fn read_or_nothing(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-fn id(path: &Path) -> Result<String> {
+/// Which file it is: the inode's number is used again after its end, so the time of its birth goes
+/// with it.
+pub(super) fn id(path: &Path) -> Result<String> {
     let found = fs::metadata(path)?;
     let born = found.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     Ok(format!("{}-{}", found.ino(), born.map_or(0, |born| born.as_nanos())))

@@ -1,6 +1,7 @@
 //! A power cut takes every byte that was not synced, and loses nothing of a committed epoch.
 #![expect(clippy::print_stdout, reason = "a run tells its seed and what it met")]
 
+mod breaker;
 mod server;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,50 @@ fn program(plan: &'static str, input: &Path) -> Program {
     Program { path, plan, input: input.to_owned() }
 }
 
+/// What is left of a life that was cut off.
+struct Cut {
+    left: PathBuf,
+    /// The newest epoch that had been committed.
+    promised: u64,
+    bytes_lost: i64,
+}
+
+/// Where lives are cut off.
+struct Knife {
+    recorder: Recorder,
+    dir: PathBuf,
+    names: Names,
+}
+
+impl Knife {
+    fn new(dir: &Path, names: Names) -> Self {
+        Self { recorder: Recorder::build().unwrap(), dir: dir.to_owned(), names }
+    }
+
+    /// Cuts a life on `root` off at `point:n`; `None` if it came to its end before.
+    fn cut(&self, program: &Program, root: &Path, job: &str, kill_at: &str) -> Option<Cut> {
+        std::fs::create_dir_all(root).unwrap();
+        let name = root.file_name().unwrap().to_str().unwrap();
+        let left = self.dir.join(format!("{name}-left"));
+        let environment = self.recorder.environment(root, name).unwrap();
+        let life = program.start_with(root, job, Some(kill_at), &environment).unwrap();
+        if life.wait().unwrap() == Ended::Finished {
+            return None;
+        }
+        let record = self.recorder.record(name);
+        let promised = committed_epoch(&record, &root.join("jobs").join(job)).unwrap();
+        self.names.leave(&record, root, &left).unwrap();
+        let bytes_lost = bytes_below(root) - bytes_below(&left);
+        std::fs::remove_dir_all(record).unwrap();
+        Some(Cut { left, promised, bytes_lost })
+    }
+}
+
+/// The epoch that the last life on a folder began at.
+fn recovered_epoch(left: &Path) -> u64 {
+    std::fs::read_to_string(left.join(RECOVERED_FILE)).unwrap().parse().unwrap()
+}
+
 /// A job that is cut off, and how one that was not is told from it.
 struct Plan {
     program: Program,
@@ -35,29 +80,24 @@ struct Plan {
 
 /// Cuts a job off at every point in turn, and lets it go on from what is left.
 fn cut_off(dir: &Path, plan: &Plan) {
-    let (recorder, job) = (Recorder::build().unwrap(), plan.program.plan);
+    let (knife, job) = (Knife::new(dir, plan.names), plan.program.plan);
     let mut random = Random::new(SEED);
     let mut cuts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut lost = 0;
     for (round, point) in (0..plan.rounds).flat_map(|round| KILL_POINTS.map(|at| (round, at))) {
-        let name = format!("{round}-{point}");
-        let (root, left) = (dir.join(&name), dir.join(format!("{name}-left")));
-        std::fs::create_dir_all(&root).unwrap();
-        let rare = point.contains("checkpoint") || point.contains("log-cut");
+        let root = dir.join(format!("{round}-{point}"));
         // both shards meet a point in every epoch, so at the fourth time one epoch is committed
-        let (first, more) = if rare { (1, 2) } else { (4, 4) };
+        let (first, more) = if is_rare(point) { (1, 2) } else { (4, 4) };
         let kill_at = format!("{point}:{}", first + random.below(more));
-        let environment = recorder.environment(&root, &name).unwrap();
-        let life = plan.program.start_with(&root, job, Some(&kill_at), &environment).unwrap();
-        assert_eq!(life.wait().unwrap(), Ended::Killed, "{kill_at} was never met");
-        let record = recorder.record(&name);
-        let promised = committed_epoch(&record, &root.join("jobs").join(job)).unwrap();
-        plan.names.leave(&record, &root, &left).unwrap();
-        lost += bytes_below(&root) - bytes_below(&left);
+        let Some(Cut { left, promised, bytes_lost }) =
+            knife.cut(&plan.program, &root, job, &kill_at)
+        else {
+            panic!("{kill_at} was never met")
+        };
+        lost += bytes_lost;
         let ended = plan.program.start(&left, job, None).unwrap().wait().unwrap();
         assert_eq!(ended, Ended::Finished, "{kill_at}");
-        let recovered = std::fs::read_to_string(left.join(RECOVERED_FILE)).unwrap();
-        let recovered: u64 = recovered.parse().unwrap();
+        let recovered = recovered_epoch(&left);
         assert!(recovered >= promised, "{kill_at}: of {promised} epochs {recovered} are left");
         let differences = (plan.check)(&left);
         assert!(differences.is_empty(), "{kill_at} differs:\n{differences}");
@@ -68,6 +108,11 @@ fn cut_off(dir: &Path, plan: &Plan) {
     println!("committed epochs at the cuts: {cuts:?}; bytes lost: {lost}");
     assert!(lost > 0, "nothing was ever lost");
     assert!(cuts.values().flatten().all(|promised| *promised > 0), "nothing had been committed");
+}
+
+/// Points that an epoch without a checkpoint does not meet.
+fn is_rare(point: &str) -> bool {
+    point.contains("checkpoint") || point == "after-log-cut"
 }
 
 /// §4.8: cut off at each step of an epoch, with every unsynced byte of changelog, commit log,
