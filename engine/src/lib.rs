@@ -13,6 +13,7 @@
 mod clock;
 mod error;
 mod kill;
+mod durable;
 mod schema;
 mod codec;
 mod telemetry;

@@ -3,16 +3,18 @@
 //! folder its entries, in the folder `STATEWARD_RECORD_TO`.
 //!
 //! An image is taken before the real call and published after it returned, by a rename; so it never
-//! has a byte that was not synced, wherever the program is killed. `sync_file_range` counts for
+//! has a byte that was not synced, wherever the program is killed. One that was taken before another
+//! of the same name is not published after it. `sync_file_range` counts for
 //! nothing, as it promises nothing. Built by the test itself with `rustc`, without a dependency; it is
 //! the only unsafe code of the project and is in no crate of it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::{self, Metadata};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 unsafe extern "C" {
@@ -22,7 +24,13 @@ unsafe extern "C" {
 /// `RTLD_NEXT`: the definition behind this one.
 const NEXT: *mut c_void = usize::MAX as *mut c_void;
 
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
+/// How many drafts there were, and the newest that was published of each name.
+struct Drafts {
+    made: u64,
+    published: BTreeMap<PathBuf, u64>,
+}
+
+static DRAFTS: Mutex<Drafts> = Mutex::new(Drafts { made: 0, published: BTreeMap::new() });
 
 #[unsafe(no_mangle)]
 pub extern "C" fn fsync(fd: c_int) -> c_int {
@@ -48,8 +56,11 @@ fn synced(fd: c_int, name: &CStr) -> c_int {
     result
 }
 
-/// Drafts and the names they get.
-struct Image(Vec<(PathBuf, PathBuf)>);
+/// Numbers of drafts and the names they get.
+struct Image {
+    to: PathBuf,
+    drafts: Vec<(u64, PathBuf)>,
+}
 
 impl Image {
     /// A failure must not go unseen: the test would take less for durable than is.
@@ -61,17 +72,18 @@ impl Image {
             return None;
         }
         let found = fs::metadata(&link).expect("a file that is open");
-        let mut image = Self(Vec::new());
+        let mut image = Self { to, drafts: Vec::new() };
+        let mut drafts = DRAFTS.lock().unwrap_or_else(PoisonError::into_inner);
         if found.is_dir() {
-            image.add(&to, &format!("folder-{}", id(&found)), |draft| {
+            image.add(&mut drafts, &format!("folder-{}", id(&found)), |draft| {
                 fs::write(draft, listing(&link, Path::new("")))
             });
         } else {
-            image.add(&to, &format!("file-{}", id(&found)), |draft| {
+            image.add(&mut drafts, &format!("file-{}", id(&found)), |draft| {
                 fs::copy(&link, draft).map(drop)
             });
         }
-        image.add(&to, "tree", |draft| {
+        image.add(&mut drafts, "tree", |draft| {
             let mut text = String::new();
             tree(&root, Path::new(""), &mut text);
             fs::File::create(draft)?.write_all(text.as_bytes())
@@ -79,15 +91,29 @@ impl Image {
         Some(image)
     }
 
-    fn add(&mut self, to: &Path, name: &str, make: impl Fn(&Path) -> std::io::Result<()>) {
-        let draft = to.join(format!("draft-{}", DRAFTS.fetch_add(1, Ordering::Relaxed)));
-        make(&draft).expect("the recorder has space");
-        self.0.push((draft, to.join(name)));
+    fn add(
+        &mut self,
+        drafts: &mut Drafts,
+        name: &str,
+        make: impl Fn(&Path) -> std::io::Result<()>,
+    ) {
+        drafts.made += 1;
+        make(&self.draft(drafts.made)).expect("the recorder has space");
+        self.drafts.push((drafts.made, self.to.join(name)));
+    }
+
+    fn draft(&self, number: u64) -> PathBuf {
+        self.to.join(format!("draft-{number}"))
     }
 
     fn publish(self) {
-        for (draft, name) in self.0 {
-            fs::rename(draft, name).expect("the recorder's own folder");
+        let mut drafts = DRAFTS.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, name) in &self.drafts {
+            let newest = drafts.published.entry(name.clone()).or_default();
+            if *newest < *number {
+                fs::rename(self.draft(*number), name).expect("the recorder's own folder");
+                *newest = *number;
+            }
         }
     }
 }

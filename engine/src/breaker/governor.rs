@@ -16,8 +16,9 @@ use stateward_model::wire::{
 };
 
 use crate::clock::Clock;
+use crate::durable;
 use crate::error::Error;
-use crate::job::{JobControl, write_durably};
+use crate::job::JobControl;
 use crate::state::{GateMode, SharedGate, StateConfig};
 use crate::telemetry::{Board, ShardBoard};
 
@@ -74,7 +75,7 @@ impl BreakerJournal {
             place: path.display().to_string(),
             detail: e.to_string(),
         })?;
-        write_durably(&path, &text)
+        durable::replace(&path, &text)
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::changelog::{FrameReader, SpillPosition, SyncFile, put_frame};
+use crate::durable;
 use crate::error::Error;
 
 /// Bytes after which a new file begins.
@@ -57,13 +58,14 @@ pub(crate) struct Spill {
     /// Event times of what waits would need a heap; the oldest is kept as a lower bound that is
     /// exact again whenever the spill drains.
     oldest_ts: Option<i64>,
-    since_sync: bool,
+    /// Files with bytes that no barrier has handed over to be synced; the last may be the one in hand.
+    unsynced: Vec<SyncFile>,
 }
 
 impl Spill {
     /// Opens the spill at its committed position; what lies behind the tail never happened.
     pub(crate) fn open(dir: &Path, position: SpillPosition) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+        durable::make_dir(dir)?;
         let mut spill = Self {
             dir: dir.to_path_buf(),
             segments: Vec::new(),
@@ -76,7 +78,7 @@ impl Spill {
             pending: 0,
             pending_bytes: 0,
             oldest_ts: None,
-            since_sync: false,
+            unsynced: Vec::new(),
         };
         spill.find_segments()?;
         spill.cut_tail()?;
@@ -191,22 +193,24 @@ impl Spill {
                 self.segments.push(Segment { first: written_to, path });
             }
             let Some(last) = self.segments.last() else { return Ok(()) };
-            let mut file = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&last.path)
-                .map_err(Error::io("open", &last.path))?;
+            let mut file = if full {
+                durable::make_file(&last.path)?
+            } else {
+                let file = OpenOptions::new().write(true).open(&last.path);
+                file.map_err(Error::io("open", &last.path))?
+            };
             file.seek(SeekFrom::Start(written_to - last.first))
                 .map_err(Error::io("open", &last.path))?;
             self.file = Some(Arc::new(file));
         }
         if let (Some(file), Some(last)) = (&self.file, self.segments.last()) {
-            let mut file: &File = file;
-            file.write_all(&self.buffer).map_err(Error::io("append to", &last.path))?;
+            let mut to: &File = file;
+            to.write_all(&self.buffer).map_err(Error::io("append to", &last.path))?;
+            if self.unsynced.last().is_none_or(|(path, _)| *path != last.path) {
+                self.unsynced.push((last.path.clone(), Arc::clone(file)));
+            }
         }
         self.buffer.clear();
-        self.since_sync = true;
         Ok(())
     }
 
@@ -267,12 +271,10 @@ impl Spill {
         }
     }
 
-    /// At a barrier: the position for the epoch, and the file to sync.
-    pub(crate) fn prepare(&mut self) -> Result<(SpillPosition, Option<SyncFile>), Error> {
+    /// At a barrier: the position for the epoch, and the files to sync.
+    pub(crate) fn prepare(&mut self) -> Result<(SpillPosition, Vec<SyncFile>), Error> {
         self.write()?;
-        let sync = std::mem::take(&mut self.since_sync);
-        let file = self.segments.last().map(|s| s.path.clone()).zip(self.file.clone());
-        Ok((self.position, file.filter(|_| sync)))
+        Ok((self.position, std::mem::take(&mut self.unsynced)))
     }
 
     /// After the commit of an epoch with this position: removes files that nobody needs.
@@ -294,6 +296,30 @@ mod tests {
 
     fn event(key: u8, ts: i64) -> Spilled {
         Spilled { key: vec![key], event: vec![key; 100], ts, hash: u64::from(key), watermark: None }
+    }
+
+    /// §7.6, §4.8: an epoch that fills a file and begins the next has both to sync.
+    #[test]
+    fn a_full_file_is_synced_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spill = Spill::open(dir.path(), SpillPosition::default()).unwrap();
+        let synced = |spill: &mut Spill| {
+            let (_, files) = spill.prepare().unwrap();
+            files.iter().map(|(path, _)| fs::metadata(path).unwrap().len()).collect::<Vec<_>>()
+        };
+        let mut large = event(1, 1);
+        large.event = vec![1; SEGMENT_BYTES as usize];
+        spill.push(&event(1, 0)).unwrap();
+        spill.push(&large).unwrap();
+        spill.push(&event(1, 2)).unwrap();
+        let lengths = synced(&mut spill);
+        assert!(
+            matches!(lengths[..], [full, next] if full > SEGMENT_BYTES && next > 0),
+            "{lengths:?}"
+        );
+        assert_eq!(synced(&mut spill).len(), 0);
+        spill.push(&event(1, 3)).unwrap();
+        assert_eq!(synced(&mut spill).len(), 1);
     }
 
     /// §7.6: what is behind the committed tail never happened, what is in front of it waits.

@@ -1,12 +1,13 @@
 //! A log of frames in files that are named by their first epoch.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::frame::put_frame;
 use super::record::LogPosition;
+use crate::durable;
 use crate::error::Error;
 
 /// Buffered bytes above which they are handed to the system before the barrier.
@@ -26,11 +27,6 @@ pub(crate) fn segments(dir: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     Ok(found)
 }
 
-/// Makes the entries of a folder durable.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", dir))
-}
-
 /// Appends frames; handed to the system at [`SegmentedLog::flush`], synced by whoever commits.
 pub(crate) struct SegmentedLog {
     dir: PathBuf,
@@ -44,20 +40,14 @@ pub(crate) struct SegmentedLog {
 impl SegmentedLog {
     /// Starts a new file for `first_epoch`, replacing what an uncommitted run may have left.
     pub(crate) fn start(dir: &Path, first_epoch: u64) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+        durable::make_dir(dir)?;
         let (path, file) = Self::create(dir, first_epoch)?;
         Ok(Self { dir: dir.to_path_buf(), path, file, first_epoch, written: 0, buffer: Vec::new() })
     }
 
     fn create(dir: &Path, first_epoch: u64) -> Result<(PathBuf, Arc<File>), Error> {
         let path = dir.join(format!("{first_epoch:020}.log"));
-        let file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(Error::io("create", &path))?;
-        sync_dir(dir)?;
+        let file = durable::make_file(&path)?;
         Ok((path, Arc::new(file)))
     }
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use frame::{FrameReader, put_frame};
-pub(crate) use log::{SegmentedLog, segments, sync_dir};
+pub(crate) use log::{SegmentedLog, segments};
 pub(crate) use record::{
     CommitRecord, Entry, LogPosition, OperatorMeta, RowsBuilder, ShardMeta, SourcePosition,
     SpillPosition, StateMeta, for_each_row,

@@ -1,7 +1,6 @@
 //! Decides when epochs end, commits them, publishes checkpoints, cuts the log.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,8 +10,9 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use super::control::JobControl;
 use super::recovery::checkpoints;
 use super::shard::FromShard;
-use crate::changelog::{CommitRecord, LogPosition, SegmentedLog, sync_dir};
+use crate::changelog::{CommitRecord, LogPosition, SegmentedLog};
 use crate::clock::Clock;
+use crate::durable;
 use crate::error::Error;
 use crate::kill;
 use crate::telemetry::Dense;
@@ -121,7 +121,7 @@ impl Coordinator {
         let epoch = self.next_epoch;
         if checkpoint {
             let dir = self.job_dir.join("checkpoints").join(format!(".{epoch}"));
-            fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
+            durable::make_dir(&dir)?;
         }
         self.control.request(epoch, checkpoint);
         let mut positions = vec![LogPosition::default(); self.shards];
@@ -232,14 +232,11 @@ impl Coordinator {
             self.shards,
             self.clock.now_millis()
         );
-        File::create(&about)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .map_err(Error::io("write", &about))?;
-        sync_dir(unfinished)?;
+        durable::write_synced(&about, text.as_bytes())?;
+        durable::sync_dir(unfinished)?;
         kill::point("before-checkpoint-rename");
         let published = dir.join(epoch.to_string());
-        fs::rename(unfinished, &published).map_err(Error::io("publish", &published))?;
-        sync_dir(dir)?;
+        durable::rename(unfinished, &published)?;
         kill::point("after-checkpoint-rename");
         let kept = checkpoints(&self.job_dir)?;
         for (_, old) in kept.iter().skip(self.pace.checkpoints_kept) {

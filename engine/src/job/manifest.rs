@@ -1,14 +1,13 @@
 //! What a job's folder says about itself: `job.json`, and the lock.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stateward_model::ClockKind;
 
 use super::builder::Job;
-use crate::changelog::sync_dir;
+use crate::durable;
 use crate::error::Error;
 use crate::state::StateConfig;
 
@@ -50,7 +49,7 @@ pub(crate) struct JobFolder {
 impl JobFolder {
     /// Creates the folder where needed and locks it.
     pub(crate) fn lock(path: PathBuf) -> Result<Self, Error> {
-        fs::create_dir_all(&path).map_err(Error::io("create", &path))?;
+        durable::make_dir(&path)?;
         let lock_path = path.join("lock");
         let lock = OpenOptions::new()
             .create(true)
@@ -93,7 +92,7 @@ impl JobFolder {
             place: path.display().to_string(),
             detail: e.to_string(),
         })?;
-        write_durably(&path, &text)?;
+        durable::replace(&path, &text)?;
         Ok(manifest)
     }
 
@@ -168,14 +167,4 @@ impl JobFolder {
         state.schema_id = (entry.schemas.len() - 1) as u16;
         Ok(())
     }
-}
-
-/// Replaces a file so that it is the old or the new one whatever happens.
-pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let new = path.with_extension("new");
-    File::create(&new)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .map_err(Error::io("write", &new))?;
-    fs::rename(&new, path).map_err(Error::io("replace", path))?;
-    path.parent().map_or(Ok(()), sync_dir)
 }

@@ -33,7 +33,7 @@ pub use source::{FuturePolicy, Watermarks};
 pub(crate) use control::JobControl;
 pub(crate) use coordinator::{SharedFigures, folder_bytes};
 pub(crate) use exchange::{Arrived, Input, Output, Routed};
-pub(crate) use manifest::{Manifest, StateEntry, write_durably};
+pub(crate) use manifest::{Manifest, StateEntry};
 pub(crate) use node::{Node, NodeEnv, Polled, encode_entry};
 pub(crate) use recovery::read_shard_meta;
 pub(crate) use shard::Barrier;

@@ -1,7 +1,6 @@
 //! One shard: its thread's loop.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +10,9 @@ use crossbeam_channel::Sender;
 use super::control::JobControl;
 use super::node::{Node, NodeEnv, Polled, encode_entry};
 use super::recovery::SHARD_META_FILE;
-use crate::changelog::{Entry, LogPosition, SegmentedLog, ShardMeta, put_frame, sync_dir};
+use crate::changelog::{Entry, LogPosition, SegmentedLog, ShardMeta, put_frame};
 use crate::clock::Clock;
+use crate::durable;
 use crate::error::Error;
 use crate::kill;
 use crate::store::ShardDb;
@@ -200,7 +200,7 @@ impl Shard {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", &dir)(e));
             }
-            _ => fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?,
+            _ => durable::make_dir(&dir)?,
         }
         for node in &mut self.nodes {
             node.checkpoint(&dir, &mut self.meta)?;
@@ -212,10 +212,8 @@ impl Shard {
         let mut frame = Vec::new();
         put_frame(&meta, &mut frame);
         let path = dir.join(SHARD_META_FILE);
-        File::create(&path)
-            .and_then(|mut file| file.write_all(&frame).and_then(|()| file.sync_all()))
-            .map_err(Error::io("write", &path))?;
-        sync_dir(&dir)
+        durable::write_synced(&path, &frame)?;
+        durable::sync_dir(&dir)
     }
 
     fn publish(&mut self) {

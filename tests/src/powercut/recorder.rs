@@ -57,14 +57,15 @@ impl Recorder {
     }
 }
 
-/// Records a folder as it is; adds to the tree a line for each entry below it.
+/// Records a folder as it is, whose place below the root is `prefix`; adds to the tree a line for
+/// each entry below it.
 fn start_record(root: &Path, prefix: &Path, to: &Path, tree: &mut String) -> Result<()> {
     let folder = root.join(prefix);
-    let mut listing = String::new();
+    let (mut listing, mut here) = (String::new(), String::new());
     for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;
-        let (path, below) = (entry.path(), prefix.join(entry.file_name()));
-        let id = id(&path)?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let (id, below) = (id(&path)?, prefix.join(&name));
         let kind = if entry.file_type()?.is_dir() {
             start_record(root, &below, to, tree)?;
             "folder"
@@ -72,10 +73,11 @@ fn start_record(root: &Path, prefix: &Path, to: &Path, tree: &mut String) -> Res
             fs::copy(&path, to.join(format!("file-{id}")))?;
             "file"
         };
-        listing.extend([format!("{kind} {id} {}\n", below.display())]);
+        listing.extend([format!("{kind} {id} {}\n", Path::new(&name).display())]);
+        here.extend([format!("{kind} {id} {}\n", below.display())]);
     }
-    fs::write(to.join(format!("folder-{}", id(&folder)?)), &listing)?;
+    fs::write(to.join(format!("folder-{}", id(&folder)?)), listing)?;
     // a folder has to be made before what is in it
-    tree.insert_str(0, &listing);
+    tree.insert_str(0, &here);
     Ok(())
 }

@@ -6,9 +6,8 @@ use stateward_engine::KILL_POINTS;
 use stateward_tests::crash::{
     BREAKER_OPEN_FILE, Ended, Random, Remains, TRIPPED_FILE, WRITER, write_input,
 };
-use stateward_tests::powercut::Names;
 
-use super::{Cut, Knife, RECORDS, SEED, is_rare, program, recovered_epoch, soaks};
+use super::{Cut, Knife, RECORDS, SEED, is_rare, names_of, program, recovered_epoch, soaks};
 
 const JOB: &str = "ab";
 
@@ -44,7 +43,7 @@ fn soak_a_power_cut_loses_nothing_of_a_spill_nor_a_decision() {
     assert_eq!(ended, Ended::Finished);
     let expected = Remains::read(&whole, JOB).unwrap();
 
-    let knife = Knife::new(dir.path(), Names::Ordered);
+    let knife = Knife::new(dir.path());
     let (mut random, mut met) = (Random::new(SEED), Met::default());
     let rounds = if soaks() { 10 } else { 1 };
     for (round, point) in (0..rounds).flat_map(|round| KILL_POINTS.map(|at| (round, at))) {
@@ -56,8 +55,10 @@ fn soak_a_power_cut_loses_nothing_of_a_spill_nor_a_decision() {
             _ => (10, 10),
         };
         let at = format!("{point}:{}", first + random.below(more));
+        let names = names_of(round);
+        let first = knife.cut(&program("trip", &input), &root, JOB, &at, names);
         // a quick machine may have come to the end of the input before
-        let Some(cut) = knife.cut(&program("trip", &input), &root, JOB, &at) else { continue };
+        let Some(cut) = first else { continue };
         met.bytes_lost += cut.bytes_lost;
         let tripped = root.join(TRIPPED_FILE).exists();
         let open = go_on(&cut.left, "trip", &input, cut.promised);
@@ -70,7 +71,7 @@ fn soak_a_power_cut_loses_nothing_of_a_spill_nor_a_decision() {
         let at = format!("{point}:{}", 1 + random.below(if is_rare(point) { 1 } else { 6 }));
         let mut left = cut.left.clone();
         if let Some(Cut { left: second, promised, bytes_lost }) =
-            knife.cut(&program("reset", &input), &cut.left, JOB, &at)
+            knife.cut(&program("reset", &input), &cut.left, JOB, &at, names)
         {
             met.cuts_while_replaying += 1;
             met.bytes_lost += bytes_lost;

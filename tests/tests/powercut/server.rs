@@ -4,10 +4,10 @@ use std::path::Path;
 
 use stateward_engine::{Clock, SystemClock};
 use stateward_tests::crash::{Random, wait_for};
-use stateward_tests::powercut::{Names, Recorder, last_synced};
+use stateward_tests::powercut::{Recorder, last_synced};
 use stateward_tests::serve::{MadeUpJob, Serve};
 
-use super::{SEED, bytes_below, soaks};
+use super::{SEED, bytes_below, names_of, soaks};
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
@@ -51,7 +51,7 @@ fn cut_off(dir: &Path, recorder: &Recorder, round: u64, random: &mut Random) -> 
     report(&job, &server, 1 + random.below(20));
     make_rule(&server, "kept");
     server.kill().unwrap();
-    Names::Ordered.leave(&record, &root, &left).unwrap();
+    names_of(round).leave(&record, &root, &left).unwrap();
     let lost = bytes_below(&root) - bytes_below(&left);
 
     let server = Serve::start(&left).unwrap();

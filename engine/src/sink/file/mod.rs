@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Prepared, Sink, SinkContext, SinkWriter};
+use crate::durable;
 use crate::error::Error;
 
 const ROLL_BYTES: u64 = 64 << 20;
@@ -166,12 +167,6 @@ impl Names {
         Ok((hidden, published))
     }
 
-    fn sync_folder(&self) -> Result<(), Error> {
-        File::open(&self.folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(Error::io("cannot sync", &self.folder))
-    }
-
     /// Renames a committed part; does nothing if that was done.
     fn publish(&self, part: u64, length_bytes: u64) -> Result<(), Error> {
         let (hidden, published) = (self.hidden(part), self.published(part));
@@ -196,9 +191,16 @@ impl Names {
                 detail: "is in the way of a part that is to be published; move it away".to_owned(),
             });
         }
-        fs::rename(&hidden, &published).map_err(Error::io("cannot publish", &published))?;
-        self.sync_folder()
+        durable::rename(&hidden, &published)
     }
+}
+
+/// Makes a hidden part; one that is there already is somebody else's.
+fn make(path: &Path) -> Result<Arc<File>, Error> {
+    let file = OpenOptions::new().create_new(true).write(true).open(path);
+    let file = file.map_err(Error::io("cannot make", path))?;
+    durable::sync_parent(path)?;
+    Ok(Arc::new(file))
 }
 
 struct FileWriter {
@@ -223,7 +225,7 @@ impl FileWriter {
     ) -> Result<Self, Error> {
         let names = Names::new(sink, context)?;
         let folder = &names.folder;
-        fs::create_dir_all(folder).map_err(Error::io("cannot make the folder", folder))?;
+        durable::make_dir(folder)?;
         let committed = position.unwrap_or_default();
         let (hidden, published) = names.list()?;
         let is_known = |part: &u64| position.is_some() && *part <= committed.part;
@@ -299,7 +301,7 @@ impl FileWriter {
         let path = self.names.hidden(self.at.part);
         let file = match self.file.take() {
             Some(file) => file,
-            None => self.make(&path)?,
+            None => make(&path)?,
         };
         let mut to = file.as_ref();
         to.write_all(&bytes).map_err(Error::io("cannot write", &path))?;
@@ -307,13 +309,6 @@ impl FileWriter {
         self.file = Some(file);
         self.encoder.give_back(bytes);
         Ok(())
-    }
-
-    fn make(&self, path: &Path) -> Result<Arc<File>, Error> {
-        let file = OpenOptions::new().create_new(true).write(true).open(path);
-        let file = file.map_err(Error::io("cannot make", path))?;
-        self.names.sync_folder()?;
-        Ok(Arc::new(file))
     }
 
     fn remove_oldest(&self) -> Result<(), Error> {

@@ -1,11 +1,12 @@
 //! Keeps the rows that could not be read: one JSON object a line with place, row and reason.
 
-use std::fs::{File, OpenOptions, create_dir_all};
+use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::durable;
 use crate::error::Error;
 
 /// Longer rows are kept cut off.
@@ -83,7 +84,7 @@ impl DeadLetters {
     fn open_file(&mut self) -> Result<File, Error> {
         let refused = || Error::io("cannot open the dead letters", &self.path);
         if let Some(folder) = self.path.parent() {
-            create_dir_all(folder).map_err(refused())?;
+            durable::make_dir(folder)?;
         }
         let mut file = OpenOptions::new()
             .create(true)
@@ -101,9 +102,7 @@ impl DeadLetters {
         let length = self.length_bytes.min(found);
         file.set_len(length).map_err(refused())?;
         file.seek(SeekFrom::Start(length)).map_err(refused())?;
-        if let Some(folder) = self.path.parent() {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(refused())?;
-        }
+        durable::sync_parent(&self.path)?;
         self.length_bytes = length;
         Ok(file)
     }

@@ -10,11 +10,12 @@
 //! 3. A segment is deleted when all of it is committed and a later one exists.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::durable;
 use crate::error::Error;
 
 const SEGMENT_BYTES_MAX: u64 = 8 << 20;
@@ -68,7 +69,7 @@ pub(super) struct Recovered {
 
 /// Opens the journal in `folder` to go on after byte `offset`.
 pub(super) fn open(folder: &Path, offset: u64) -> Result<Recovered, Error> {
-    fs::create_dir_all(folder).map_err(Error::io("cannot make the journal folder", folder))?;
+    durable::make_dir(folder)?;
     let segments = Segments { folder: folder.to_path_buf(), list: Arc::default() };
     let mut bytes = VecDeque::new();
     let mut end = None;
@@ -173,14 +174,7 @@ pub(super) struct Writer {
 impl Writer {
     fn begin(segments: Segments, start: u64) -> Result<Self, Error> {
         let path = segments.path(start);
-        let refused = || Error::io("cannot begin the journal segment", &path);
-        let file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(refused())?;
-        File::open(&segments.folder).and_then(|folder| folder.sync_all()).map_err(refused())?;
+        let file = durable::make_file(&path)?;
         segments.with(|list| list.push_back(Segment { start, end: start }));
         Ok(Self { segments, file, start, end: start, scratch: Vec::new() })
     }
