@@ -4,6 +4,7 @@
 
 pub mod browser;
 pub mod figure;
+pub mod keyed;
 pub mod paint;
 pub mod crash;
 pub mod disk;

@@ -353,7 +353,11 @@ where
             Arrived::Nothing => {}
             Arrived::Batch(batch) => {
                 progress = true;
-                for record in batch {
+                for table in &mut self.parts.tables {
+                    table.warm(batch.iter().map(|record| record.hash));
+                }
+                for (n, record) in batch.into_iter().enumerate() {
+                    self.parts.tables.iter_mut().for_each(|table| table.cache().expect(n));
                     self.event(record)?;
                 }
             }

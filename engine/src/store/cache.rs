@@ -15,43 +15,14 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use hashbrown::HashTable;
-
+use super::slots::{Slot, Slots};
 use super::{Overflow, OwnedRow, StateStore};
+use crate::codec::set_row_ts;
 use crate::error::Error;
-
-/// Bytes a slot costs beside its key and row.
-const SLOT_BYTES: usize = 112;
-
-/// One cached key.
-#[derive(Debug, Default)]
-struct Slot {
-    hash: u64,
-    key: Box<[u8]>,
-    row: Vec<u8>,
-    present: bool,
-    /// Epoch of the last change; 0: the store holds the same.
-    changed_in: u64,
-    /// Used since the eviction hand last came by.
-    used: bool,
-}
-
-impl Slot {
-    /// The row, if the key has one.
-    fn row(&self) -> Option<&[u8]> {
-        self.present.then_some(self.row.as_slice())
-    }
-
-    fn bytes(&self) -> usize {
-        SLOT_BYTES + self.key.len() + self.row.capacity()
-    }
-}
 
 /// The overlay of one state on one shard.
 pub(crate) struct WriteCache {
-    index: HashTable<u32>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slots,
     sorted: Option<BTreeMap<Box<[u8]>, u32>>,
     /// Slots changed in the current epoch, each once.
     changed: Vec<u32>,
@@ -74,9 +45,7 @@ impl WriteCache {
         sorted: bool,
     ) -> Self {
         Self {
-            index: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::default(),
             sorted: sorted.then(BTreeMap::new),
             changed: Vec::new(),
             changed_bytes: 0,
@@ -108,18 +77,22 @@ impl WriteCache {
         self.changed_bytes > self.bytes_max / 3
     }
 
+    /// Fetches the lines of a batch's keys; see [`Slots::warm`].
+    pub(crate) fn warm(&mut self, hashes: impl Iterator<Item = u64>) {
+        self.slots.warm(hashes);
+    }
+
+    /// The warmed batch's `n`th event is next.
+    pub(crate) fn expect(&mut self, n: usize) {
+        self.slots.expect(n);
+    }
+
     /// Returns the slot of a cached key or loads it.
     pub(crate) fn locate(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
-        let slots = &self.slots;
-        let same = |at: &u32| slots.get(*at as usize).is_some_and(|slot| *slot.key == *key);
-        if let Some(at) = self.index.find(hash, same) {
-            let at = *at;
-            if let Some(slot) = self.slots.get_mut(at as usize) {
-                slot.used = true;
-            }
-            return Ok(at);
+        match self.slots.find(hash, key) {
+            Some(at) => Ok(at),
+            None => self.load(hash, key),
         }
-        self.load(hash, key)
     }
 
     fn load(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
@@ -128,20 +101,9 @@ impl WriteCache {
             Some(present) => present,
             None => self.store.get(key, &mut row)?,
         };
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let kept = if present { row.as_slice().to_vec() } else { Vec::new() };
+        let at = self.slots.insert(hash, key, present.then_some(row.as_slice()));
         self.scratch = row;
-        let slot = Slot { hash, key: key.into(), row: kept, present, changed_in: 0, used: true };
-        self.bytes += slot.bytes();
-        if let Some(into) = self.slots.get_mut(at as usize) {
-            *into = slot;
-        }
-        let slots = &self.slots;
-        self.index
-            .insert_unique(hash, at, |at| slots.get(*at as usize).map_or(0, |slot| slot.hash));
+        self.bytes += self.slots.get(at).map_or(0, Slot::bytes);
         if let Some(sorted) = &mut self.sorted {
             sorted.insert(key.into(), at);
         }
@@ -150,38 +112,42 @@ impl WriteCache {
 
     /// The row in a slot, if its key has one.
     pub(crate) fn row(&self, at: u32) -> Option<&[u8]> {
-        self.slots.get(at as usize).and_then(Slot::row)
+        self.slots.get(at).and_then(Slot::row)
     }
 
     /// The row key and its hash of a slot.
     pub(crate) fn key(&self, at: u32) -> (&[u8], u64) {
-        self.slots.get(at as usize).map_or((&[], 0), |slot| (&slot.key, slot.hash))
+        self.slots.get(at).map_or((&[], 0), |slot| (slot.key(), slot.hash()))
     }
 
-    /// Changes a slot in `epoch`: `change` edits the row in place and tells whether the key has one.
-    pub(crate) fn change(
-        &mut self,
-        at: u32,
-        epoch: u64,
-        change: impl FnOnce(&mut Vec<u8>) -> bool,
-    ) {
-        let Some(slot) = self.slots.get_mut(at as usize) else { return };
-        let before = slot.row.capacity();
-        slot.present = change(&mut slot.row);
+    /// Gives the key of a slot a row, or takes it away, in `epoch`.
+    pub(crate) fn set_row(&mut self, at: u32, epoch: u64, row: Option<&[u8]>) {
+        self.change(at, epoch, |slot| slot.set_row(row));
+    }
+
+    /// Stamps the row in a slot anew, in `epoch`.
+    pub(crate) fn stamp(&mut self, at: u32, epoch: u64, ts: i64) {
+        self.change(at, epoch, |slot| set_row_ts(slot.row_mut(), ts));
+    }
+
+    fn change(&mut self, at: u32, epoch: u64, change: impl FnOnce(&mut Slot)) {
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        let before = slot.bytes();
+        change(slot);
         if slot.changed_in != epoch {
             slot.changed_in = epoch;
             self.changed.push(at);
             self.changed_bytes += slot.bytes();
         }
-        self.bytes = self.bytes + slot.row.capacity() - before;
+        self.bytes = self.bytes + slot.bytes() - before;
     }
 
     /// Visits what changed in the current epoch, once per key, and begins the next one.
     pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
         self.changed_bytes = 0;
         for at in self.changed.drain(..) {
-            if let Some(slot) = self.slots.get(at as usize) {
-                visit(&slot.key, slot.row());
+            if let Some(slot) = self.slots.get(at) {
+                visit(slot.key(), slot.row());
             }
         }
     }
@@ -197,17 +163,17 @@ impl WriteCache {
         while bytes > target && steps > 0 {
             steps -= 1;
             self.hand = if self.hand + 1 >= self.slots.len() { 0 } else { self.hand + 1 };
-            let Some(slot) = self.slots.get_mut(self.hand) else { break };
-            if slot.key.is_empty() || slot.changed_in > committed {
+            let Some(slot) = self.slots.get_mut(self.hand as u32) else { break };
+            if slot.is_free() || slot.changed_in > committed {
                 continue;
             }
-            if slot.used {
-                slot.used = false;
+            if slot.is_used {
+                slot.is_used = false;
                 continue;
             }
             bytes -= slot.bytes();
             // marks the slot as taken, so that a second round does not count it twice
-            slot.used = true;
+            slot.is_used = true;
             victims.push(self.hand as u32);
         }
         self.write_out(&victims)?;
@@ -228,8 +194,9 @@ impl WriteCache {
     /// Writes every committed change to the store and keeps it cached as clean.
     pub(crate) fn write_back(&mut self, committed: u64) -> Result<(), Error> {
         self.settle(committed)?;
-        let due: Vec<u32> = (0_u32..)
-            .zip(&self.slots)
+        let due: Vec<u32> = self
+            .slots
+            .iter()
             .filter(|(_, slot)| slot.changed_in != 0 && slot.changed_in <= committed)
             .map(|(at, _)| at)
             .collect();
@@ -238,13 +205,14 @@ impl WriteCache {
 
     /// Moves every uncommitted slot to the overflow and forgets it. The caller has logged them.
     pub(crate) fn spill_over(&mut self, committed: u64) -> Result<(), Error> {
-        let due: Vec<u32> = (0_u32..)
-            .zip(&self.slots)
-            .filter(|(_, slot)| !slot.key.is_empty() && slot.changed_in > committed)
+        let due: Vec<u32> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| !slot.is_free() && slot.changed_in > committed)
             .map(|(at, _)| at)
             .collect();
-        let rows = due.iter().filter_map(|at| self.slots.get(*at as usize));
-        self.overflow.put(rows.map(|slot| (slot.changed_in, &*slot.key, slot.row())))?;
+        let rows = due.iter().filter_map(|at| self.slots.get(*at));
+        self.overflow.put(rows.map(|slot| (slot.changed_in, slot.key(), slot.row())))?;
         for at in due {
             self.forget(at);
         }
@@ -254,23 +222,25 @@ impl WriteCache {
     }
 
     fn write_out(&mut self, slots: &[u32]) -> Result<(), Error> {
-        let mut changes: Vec<(&[u8], Option<&[u8]>)> = slots
+        // sorted by what the processor can compare at once: keys lie all over the memory
+        let mut due: Vec<(u128, &Slot)> = slots
             .iter()
-            .filter_map(|at| self.slots.get(*at as usize))
+            .filter_map(|at| self.slots.get(*at))
             .filter(|slot| slot.changed_in != 0)
-            .map(|slot| (&*slot.key, slot.row()))
+            .map(|slot| (leading(slot.key()), slot))
             .collect();
-        if !changes.is_empty() {
-            changes.sort_unstable_by_key(|(key, _)| *key);
+        due.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.key().cmp(y.key())));
+        if !due.is_empty() {
+            let rows = due.iter().map(|(_, slot)| (slot.key(), slot.row()));
             // an older row of the same key may still be in the overflow, which is read first
             if self.overflow.is_empty() {
-                self.store.apply(&changes)?;
+                self.store.apply(&rows.collect::<Vec<_>>())?;
             } else {
-                self.overflow.put(changes.iter().map(|(key, row)| (0, *key, *row)))?;
+                self.overflow.put(rows.map(|(key, row)| (0, key, row)))?;
             }
         }
         for at in slots {
-            if let Some(slot) = self.slots.get_mut(*at as usize) {
+            if let Some(slot) = self.slots.get_mut(*at) {
                 slot.changed_in = 0;
             }
         }
@@ -278,16 +248,14 @@ impl WriteCache {
     }
 
     fn forget(&mut self, at: u32) {
-        let Some(slot) = self.slots.get_mut(at as usize) else { return };
-        let slot = std::mem::take(slot);
+        let slot = self.slots.forget(at);
+        if slot.is_free() {
+            return;
+        }
         self.bytes -= slot.bytes();
-        if let Ok(entry) = self.index.find_entry(slot.hash, |other| *other == at) {
-            entry.remove();
-        }
         if let Some(sorted) = &mut self.sorted {
-            sorted.remove(&slot.key);
+            sorted.remove(slot.key());
         }
-        self.free.push(at);
     }
 
     /// Collects the rows below `prefix`: store, then overflow, then overlay, the later over the
@@ -309,6 +277,16 @@ impl WriteCache {
     }
 }
 
+/// A key's first bytes, which sort as it does.
+fn leading(key: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    let length = key.len().min(bytes.len());
+    if let (Some(into), Some(from)) = (bytes.get_mut(..length), key.get(..length)) {
+        into.copy_from_slice(from);
+    }
+    u128::from_be_bytes(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,10 +295,7 @@ mod tests {
     fn write(cache: &mut WriteCache, key: u32, epoch: u64) {
         let key = key.to_be_bytes();
         let at = cache.locate(stateward_model::key_hash(&key), &key).unwrap();
-        cache.change(at, epoch, |row| {
-            row.resize(64, 7);
-            true
-        });
+        cache.set_row(at, epoch, Some(&[7; 64]));
     }
 
     /// SEMANTICS §4.2: the epoch is asked to end before the overflow is needed, and once it is

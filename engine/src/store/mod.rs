@@ -3,6 +3,7 @@
 
 mod rocks;
 mod heap;
+mod slots;
 mod cache;
 mod overflow;
 mod ledger;

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use stateward_engine::bench::{Memory, StateBench, open_bare, open_state};
 use stateward_tests::figure::Figure;
+use stateward_tests::keyed;
 
 /// Keys of the hot set: they fit every cache.
 const HOT_KEYS: u64 = 10_000;
@@ -18,6 +19,9 @@ const HOT_KEYS: u64 = 10_000;
 const UNIFORM_KEYS: u64 = 1_000_000;
 /// Operations between two commits.
 const COMMIT_EVERY: u64 = 20_000;
+
+/// All of them.
+const BENCHES: [&str; 3] = ["keyed", "page", "state"];
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -30,6 +34,14 @@ struct Settings {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // how the bench starts itself, so that a case has its process alone
+    if let [one, case, warm_up, measured] = arguments.as_slice()
+        && one == "--one"
+    {
+        let events = keyed::Events { warm_up: warm_up.parse()?, measured: measured.parse()? };
+        println!("{}", keyed::run_here(case, events)?);
+        return Ok(());
+    }
     let quick = arguments.iter().any(|a| a == "--quick");
     let settings = Settings {
         pairs: if quick { 3 } else { 10 },
@@ -43,17 +55,33 @@ fn main() -> Result<()> {
         ("state/uniform", uniform),
         ("state/instrumentation", instrumentation),
     ];
-    let known = |name: &&str| {
-        ["state", "page"].contains(name) || cases.iter().any(|(case, _)| case == name)
-    };
+    let single: Vec<String> = cases
+        .iter()
+        .map(|(case, _)| (*case).to_owned())
+        .chain(keyed::cases().map(|case| format!("keyed/{case}")))
+        .collect();
+    let known = |name: &&str| BENCHES.contains(name) || single.iter().any(|case| case == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let cases = cases.map(|(case, _)| case).join(", ");
-        bail!("no bench {unknown:?}; there are: page, state, and of that alone {cases}");
+        let (benches, cases) = (BENCHES.join(", "), single.join(", "));
+        bail!("no bench {unknown:?}; there are: {benches}, and of single cases {cases}");
     }
     let asked = |name| names.is_empty() || names.contains(&name);
     for (name, case) in cases {
         if asked("state") || asked(name) {
             case(&settings)?.print(settings.json)?;
+        }
+    }
+    let events = if quick {
+        keyed::Events { warm_up: 100_000, measured: 1_000_000 }
+    } else {
+        keyed::Events { warm_up: 1_000_000, measured: 10_000_000 }
+    };
+    let program = std::env::current_exe()?;
+    for (n, case) in keyed::cases().enumerate() {
+        // a quick run only shows that it runs
+        let in_turn = asked("keyed") && (!quick || n == 0);
+        if in_turn || names.contains(&format!("keyed/{case}").as_str()) {
+            keyed::measure(&program, case, events, settings.json)?.print(settings.json)?;
         }
     }
     if asked("page") {

@@ -5,9 +5,7 @@ use serde::de::DeserializeOwned;
 use stateward_model::{UpdateType, Visibility, expired};
 
 use super::{Found, Moment, RowAddress, Table};
-use crate::codec::{
-    decode_value, encode_value, logical_bytes, row_header, row_ts, row_value, set_row_ts,
-};
+use crate::codec::{decode_value, encode_value, logical_bytes, row_header, row_ts, row_value};
 use crate::error::Error;
 use crate::state::Lookup;
 use crate::telemetry::{Access, Recorder, Site};
@@ -101,10 +99,7 @@ impl<R: Recorder> Table<R> {
             self.ledger.remove(ts, bytes);
             self.ledger.add(stamp, bytes);
             self.ledger_changed = true;
-            self.cache.change(slot, moment.epoch, |row| {
-                set_row_ts(row, stamp);
-                true
-            });
+            self.cache.stamp(slot, moment.epoch, stamp);
         }
         Access::Refresh
     }
@@ -125,10 +120,7 @@ impl<R: Recorder> Table<R> {
             self.ledger.remove(row_ts(row), logical_bytes(self.cache.key(slot).0, row));
             self.ledger_changed = true;
         }
-        self.cache.change(slot, epoch, |row| {
-            row.clear();
-            false
-        });
+        self.cache.set_row(slot, epoch, None);
     }
 
     /// Counts an event that wants to write, once, and asks the breaker.
@@ -168,13 +160,10 @@ impl<R: Recorder> Table<R> {
         }
         let mut new = std::mem::take(&mut self.scratch);
         row_header(stamp, self.config.schema_id, &mut new);
-        let mut new = encode_value(value, new, &self.config.options.name)?;
+        let new = encode_value(value, new, &self.config.options.name)?;
         let bytes = logical_bytes(at.key, &new);
         self.note(slot);
-        self.cache.change(slot, moment.epoch, |row| {
-            std::mem::swap(row, &mut new);
-            true
-        });
+        self.cache.set_row(slot, moment.epoch, Some(&new));
         self.scratch = new;
         self.count_write(at.hash, found, bytes, moment);
         if let Found::Live(ts) | Found::Expired(ts) = found {

@@ -15,7 +15,7 @@ mod tests;
 
 use stateward_model::{ClockKind, expired, key_hash};
 
-use super::descriptor::StateConfig;
+use super::descriptor::{StateConfig, StateKind};
 use super::gate::Gate;
 use crate::changelog::RowsBuilder;
 use crate::codec::row_ts;
@@ -177,6 +177,14 @@ impl<R: Recorder> Table<R> {
             Found::Expired(ts)
         } else {
             Found::Live(ts)
+        }
+    }
+
+    /// Prepares for a batch of events with keys of these hashes.
+    pub(crate) fn warm(&mut self, hashes: impl Iterator<Item = u64>) {
+        // other kinds do not go by the hash of the event's key alone
+        if self.config.kind == StateKind::Value {
+            self.cache.warm(hashes);
         }
     }
 

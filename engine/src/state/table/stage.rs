@@ -26,10 +26,7 @@ impl<R: Recorder> Table<R> {
                 if row_ts(&former) > self.cut_off {
                     self.ledger.add(row_ts(&former), logical_bytes(&undo.key, &former));
                 }
-                self.cache.change(slot, epoch, |row| {
-                    *row = former;
-                    true
-                });
+                self.cache.set_row(slot, epoch, Some(&former));
             }
         }
         self.recorder.rewind();
