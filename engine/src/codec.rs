@@ -32,6 +32,7 @@ pub trait Key: ToOwned + Send + Sync + 'static {
 }
 
 impl Key for str {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());
     }
@@ -41,6 +42,7 @@ impl Key for str {
 }
 
 impl Key for String {
+    #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());
     }
@@ -52,6 +54,7 @@ impl Key for String {
 macro_rules! integer_key {
     ($($t:ty),+) => {$(
         impl Key for $t {
+            #[inline]
             fn encode(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_be_bytes());
             }
@@ -67,6 +70,7 @@ integer_key!(u8, u16, u32, u64, u128);
 macro_rules! signed_key {
     ($($t:ty as $u:ty),+) => {$(
         impl Key for $t {
+            #[inline]
             fn encode(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&((*self as $u) ^ (1 << (<$u>::BITS - 1))).to_be_bytes());
             }
@@ -129,6 +133,7 @@ pub(crate) fn decode_value<V: DeserializeOwned>(
 }
 
 /// Writes a row: header and value.
+#[inline]
 pub(crate) fn row_header(ts: i64, schema: u16, row: &mut Vec<u8>) {
     row.clear();
     row.extend_from_slice(&ts.to_be_bytes());
@@ -137,11 +142,13 @@ pub(crate) fn row_header(ts: i64, schema: u16, row: &mut Vec<u8>) {
 
 /// Reads a row's time; rows come from this build or through a checked frame, so a short one means
 /// damage below the checksums and reads as the oldest possible.
+#[inline]
 pub(crate) fn row_ts(row: &[u8]) -> i64 {
     row.first_chunk::<8>().map_or(i64::MIN, |b| i64::from_be_bytes(*b))
 }
 
 /// Stamps a row anew.
+#[inline]
 pub(crate) fn set_row_ts(row: &mut [u8], ts: i64) {
     if let Some(slot) = row.first_chunk_mut::<8>() {
         *slot = ts.to_be_bytes();
@@ -149,11 +156,13 @@ pub(crate) fn set_row_ts(row: &mut [u8], ts: i64) {
 }
 
 /// The value's bytes.
+#[inline]
 pub(crate) fn row_value(row: &[u8]) -> &[u8] {
     row.get(ROW_HEADER_BYTES..).unwrap_or_default()
 }
 
 /// Logical bytes of an entry: key without its group, value without its header (SEMANTICS §9).
+#[inline]
 pub(crate) fn logical_bytes(row_key: &[u8], row: &[u8]) -> u64 {
     (row_key.len().saturating_sub(GROUP_BYTES) + row.len().saturating_sub(ROW_HEADER_BYTES)) as u64
 }

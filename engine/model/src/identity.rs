@@ -91,6 +91,7 @@ pub struct StateIdentity {
 /// ```
 /// assert_eq!(format!("{:016x}", stateward_model::key_hash(b"N14228")).len(), 16);
 /// ```
+#[inline]
 pub fn key_hash(key_bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key_bytes)
 }
@@ -102,6 +103,7 @@ pub fn key_hash(key_bytes: &[u8]) -> u64 {
 /// assert_eq!(stateward_model::key_group(0, 128), 0);
 /// assert_eq!(stateward_model::key_group(u64::MAX, 128), 127);
 /// ```
+#[inline]
 pub fn key_group(hash: u64, groups: u16) -> u16 {
     ((u128::from(hash) * u128::from(groups)) >> 64) as u16
 }

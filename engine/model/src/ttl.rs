@@ -51,6 +51,7 @@ pub enum ClockKind {
 /// assert!(expired(100, Some(50), Some(150)));
 /// assert!(!expired(100, Some(50), None));
 /// ```
+#[inline]
 pub fn expired(ts: i64, ttl_millis: Option<i64>, now: Option<i64>) -> bool {
     match (ttl_millis, now) {
         (Some(ttl), Some(now)) => ts.saturating_add(ttl) <= now,

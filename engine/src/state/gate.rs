@@ -52,6 +52,7 @@ impl SharedGate {
     }
 
     /// Takes one event out of the budget.
+    #[inline]
     pub(crate) fn spend(&self) -> bool {
         self.budget.fetch_sub(1, Ordering::AcqRel) > 0
     }
@@ -75,6 +76,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Decides about a write of the event at hand; all its writes share one decision.
+    #[inline]
     pub(crate) fn admits(&mut self) -> bool {
         if self.refused {
             return false;
@@ -90,6 +92,7 @@ impl Gate {
     }
 
     /// Begins a new event.
+    #[inline]
     pub(crate) fn next_event(&mut self) {
         (self.refused, self.paid) = (false, false);
     }

@@ -67,27 +67,32 @@ impl WriteCache {
     }
 
     /// Tells whether the overlay is over its bound.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.bytes_max
     }
 
     /// Tells whether so much is uncommitted that the epoch should end early.
+    #[inline]
     pub(crate) fn wants_commit(&self) -> bool {
         // a third, because as much again may be on its way to the disk
         self.changed_bytes > self.bytes_max / 3
     }
 
     /// Fetches the lines of a batch's keys; see [`Slots::warm`].
+    #[inline]
     pub(crate) fn warm(&mut self, hashes: impl Iterator<Item = u64>) {
         self.slots.warm(hashes);
     }
 
     /// The warmed batch's `n`th event is next.
+    #[inline]
     pub(crate) fn expect(&mut self, n: usize) {
         self.slots.expect(n);
     }
 
     /// Returns the slot of a cached key or loads it.
+    #[inline]
     pub(crate) fn locate(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
         match self.slots.find(hash, key) {
             Some(at) => Ok(at),
@@ -111,25 +116,30 @@ impl WriteCache {
     }
 
     /// The row in a slot, if its key has one.
+    #[inline]
     pub(crate) fn row(&self, at: u32) -> Option<&[u8]> {
         self.slots.get(at).and_then(Slot::row)
     }
 
     /// The row key and its hash of a slot.
+    #[inline]
     pub(crate) fn key(&self, at: u32) -> (&[u8], u64) {
         self.slots.get(at).map_or((&[], 0), |slot| (slot.key(), slot.hash()))
     }
 
     /// Gives the key of a slot a row, or takes it away, in `epoch`.
+    #[inline]
     pub(crate) fn set_row(&mut self, at: u32, epoch: u64, row: Option<&[u8]>) {
         self.change(at, epoch, |slot| slot.set_row(row));
     }
 
     /// Stamps the row in a slot anew, in `epoch`.
+    #[inline]
     pub(crate) fn stamp(&mut self, at: u32, epoch: u64, ts: i64) {
         self.change(at, epoch, |slot| set_row_ts(slot.row_mut(), ts));
     }
 
+    #[inline]
     fn change(&mut self, at: u32, epoch: u64, change: impl FnOnce(&mut Slot)) {
         let Some(slot) = self.slots.get_mut(at) else { return };
         let before = slot.bytes();
@@ -234,7 +244,7 @@ impl WriteCache {
             let rows = due.iter().map(|(_, slot)| (slot.key(), slot.row()));
             // an older row of the same key may still be in the overflow, which is read first
             if self.overflow.is_empty() {
-                self.store.apply(&rows.collect::<Vec<_>>())?;
+                self.store.apply_sorted(&rows.collect::<Vec<_>>())?;
             } else {
                 self.overflow.put(rows.map(|(key, row)| (0, key, row)))?;
             }

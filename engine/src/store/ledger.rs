@@ -24,6 +24,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    #[inline]
     fn add(&mut self, other: Self) {
         self.entries += other.entries;
         self.bytes += other.bytes;
@@ -58,10 +59,12 @@ impl Ledger {
         Self { shift, first: 0, ring: VecDeque::new(), total: Cell::default() }
     }
 
+    #[inline]
     pub(crate) fn width_millis(&self) -> u64 {
         1 << self.shift
     }
 
+    #[inline]
     pub(crate) fn total(&self) -> Cell {
         self.total
     }
@@ -75,6 +78,7 @@ impl Ledger {
     }
 
     /// Takes out an entry that was added with this `ts` and these bytes.
+    #[inline]
     pub(crate) fn remove(&mut self, ts: i64, bytes: u64) {
         let index = self.index_for(ts);
         let Some(cell) = self.ring.get_mut(index) else { return };
@@ -151,6 +155,7 @@ impl Ledger {
     }
 
     /// Finds the ring index of a timestamp, making room where needed.
+    #[inline]
     fn index_for(&mut self, ts: i64) -> usize {
         loop {
             let number = ts >> self.shift;

@@ -39,8 +39,12 @@ pub(crate) trait StateStore: Send {
     fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<bool, Error>;
     /// Visits the rows whose key begins with `prefix`, in key order.
     fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error>;
-    /// Applies changes sorted by key.
+    /// Applies changes in their order.
     fn apply(&mut self, changes: &[Change<'_>]) -> Result<(), Error>;
+    /// Applies changes that are sorted by key and have each key once.
+    fn apply_sorted(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
+        self.apply(changes)
+    }
     /// Bytes on disk (live SST files), for the heap backend bytes of its rows.
     fn disk_bytes(&self) -> u64;
     /// Writes what a shard's RocksDB checkpoint does not hold into `dir`.

@@ -48,6 +48,7 @@ impl RecentlyGone {
     }
 
     /// The key was written or deleted.
+    #[inline]
     pub(crate) fn clear(&mut self, hash: u64) {
         if !self.stamps.is_empty() {
             self.stamps.remove(&hash);
@@ -55,6 +56,7 @@ impl RecentlyGone {
     }
 
     /// Stamp of the entry that is gone.
+    #[inline]
     pub(crate) fn get(&self, hash: u64) -> Option<i64> {
         if self.stamps.is_empty() { None } else { self.stamps.get(&hash).copied() }
     }

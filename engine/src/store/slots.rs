@@ -32,40 +32,48 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    #[inline]
     pub(super) fn key(&self) -> &[u8] {
         self.bytes.get(..self.key_bytes as usize).unwrap_or_default()
     }
 
+    #[inline]
     pub(super) fn hash(&self) -> u64 {
         self.hash
     }
 
     /// Tells whether the slot is one of [`Slots::forget`].
+    #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.key_bytes == 0
     }
 
     /// The row, if the key has one.
+    #[inline]
     pub(super) fn row(&self) -> Option<&[u8]> {
         self.is_present.then(|| self.bytes.get(self.key_bytes as usize..).unwrap_or_default())
     }
 
     /// The row, to change it in place.
+    #[inline]
     pub(super) fn row_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.key_bytes as usize..).unwrap_or_default()
     }
 
     /// Gives the key a row, or none.
+    #[inline]
     pub(super) fn set_row(&mut self, row: Option<&[u8]>) {
         self.bytes.truncate(self.key_bytes as usize);
         self.bytes.extend_from_slice(row.unwrap_or_default());
         self.is_present = row.is_some();
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> usize {
         SLOT_BYTES + if self.bytes.spilled() { self.bytes.capacity() } else { 0 }
     }
 
+    #[inline]
     fn is(&self, hash: u64, key: &[u8]) -> bool {
         self.hash == hash && self.key() == key
     }
@@ -82,15 +90,18 @@ pub(super) struct Slots {
     warmed: Vec<u32>,
 }
 
+#[inline]
 fn at(chunks: &[Vec<Slot>], slot: u32) -> Option<&Slot> {
     chunks.get(slot as usize / CHUNK_SLOTS)?.get(slot as usize % CHUNK_SLOTS)
 }
 
 impl Slots {
+    #[inline]
     pub(super) fn get(&self, slot: u32) -> Option<&Slot> {
         at(&self.chunks, slot)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slot> {
         self.chunks.get_mut(slot as usize / CHUNK_SLOTS)?.get_mut(slot as usize % CHUNK_SLOTS)
     }
@@ -109,6 +120,7 @@ impl Slots {
     }
 
     /// Finds the slot of a key.
+    #[inline]
     pub(super) fn find(&mut self, hash: u64, key: &[u8]) -> Option<u32> {
         if let Some(slot) = self.get_mut(self.guess)
             && slot.is(hash, key)
@@ -179,6 +191,7 @@ impl Slots {
 
     /// Looks a batch's keys up by their hashes. Nothing depends on the result but speed: the
     /// look-ups do not wait for one another, as those between the events of the batch do.
+    #[inline]
     pub(super) fn warm(&mut self, hashes: impl Iterator<Item = u64>) {
         self.warmed.clear();
         if self.len() <= SLOTS_COLD {
@@ -198,6 +211,7 @@ impl Slots {
     }
 
     /// The batch's `n`th event is next.
+    #[inline]
     pub(super) fn expect(&mut self, n: usize) {
         if let Some(warmed) = self.warmed.get(n) {
             self.guess = *warmed;
