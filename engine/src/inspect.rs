@@ -13,7 +13,7 @@ use crate::changelog::ShardMeta;
 use crate::codec::{row_ts, row_value};
 use crate::error::Error;
 use crate::job::{Manifest, StateEntry, read_shard_meta};
-use crate::store::{HeapStore, SharedCutOff, StateStore};
+use crate::store::{HeapStore, StateStore};
 
 /// One row of a state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,9 +119,7 @@ fn visit_rows(
 ) -> Result<(), Error> {
     let name = format!("state-{:03}", entry.id);
     if entry.backend == "heap" {
-        let mut heap = HeapStore::new(&name, SharedCutOff::default());
-        heap.load(dir)?;
-        return heap.prefix(&[], visit);
+        return HeapStore::load(dir, &name)?.prefix(&[], visit);
     }
     let path = dir.join("db");
     let refused = |e: rocksdb::Error| Error::Store { path: path.clone(), detail: e.to_string() };

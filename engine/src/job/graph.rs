@@ -15,8 +15,8 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::operator::StateDeclared;
 use crate::state::{Gate, SharedGate, StateConfig, Table};
+use crate::store::WriteCache;
 use crate::store::{HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff};
-use crate::store::{StateStore, WriteCache};
 use crate::telemetry::Counters;
 
 /// Makes a node's instance on a shard.
@@ -160,16 +160,18 @@ impl ShardBuild<'_> {
         let missing = || Error::Declaration(format!("state {} is not registered", config.place()));
         let cut_off = self.cut_offs.get(index).ok_or_else(missing)?;
         let gate = self.gates.get(index).ok_or_else(missing)?;
-        let heap = self.heaps.iter().position(|(id, _)| *id == config.id);
-        let store: Box<dyn StateStore> = match heap {
-            Some(at) => Box::new(self.heaps.swap_remove(at).1),
-            None => Box::new(RocksStore::new(Arc::clone(&self.db), config.file_name())),
-        };
-        let scratch = format!("shard-{}/overflow-{}", self.shard, config.file_name());
-        let overflow =
-            Overflow::new(self.job_dir.join("state").join(scratch), self.stores.rocks.clone())?;
         let sorted = config.kind == crate::state::StateKind::Map;
-        let cache = WriteCache::new(store, overflow, self.stores.cache_bytes, sorted);
+        let heap = self.heaps.iter().position(|(id, _)| *id == config.id);
+        let cache = if let Some(at) = heap {
+            let hash_of = |key: &[u8]| cut_off.hash_of(key);
+            WriteCache::resident(self.heaps.swap_remove(at).1, hash_of, sorted)
+        } else {
+            let store = RocksStore::new(Arc::clone(&self.db), config.file_name());
+            let scratch = format!("shard-{}/overflow-{}", self.shard, config.file_name());
+            let scratch = self.job_dir.join("state").join(scratch);
+            let overflow = Overflow::new(scratch, self.stores.rocks.clone())?;
+            WriteCache::new(Box::new(store), overflow, self.stores.cache_bytes, sorted)
+        };
         let gate = Gate { shared: Arc::clone(gate), ..Gate::default() };
         let mut table = Table::new(config.clone(), cache, Arc::clone(cut_off), gate);
         table.set_committed(self.first_epoch.saturating_sub(1));

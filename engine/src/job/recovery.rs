@@ -175,14 +175,12 @@ impl Recovery<'_> {
         }
         let db = ShardDb::open(&live.join("db"), self.rocks, &families)?;
         let mut heaps = Vec::new();
-        for (id, cut_off) in &cut_offs {
+        for (id, _) in &cut_offs {
             let is_heap = |s: &&super::manifest::StateEntry| s.id == *id && s.backend == "heap";
             if self.manifest.states.iter().any(|s| is_heap(&s)) {
-                let mut heap = HeapStore::new(&format!("state-{id:03}"), Arc::clone(cut_off));
-                if let Some(saved) = &saved {
-                    heap.load(saved)?;
-                }
-                heaps.push((*id, heap));
+                let name = format!("state-{id:03}");
+                let loaded = saved.as_deref().map(|saved| HeapStore::load(saved, &name));
+                heaps.push((*id, loaded.transpose()?.unwrap_or_default()));
             }
         }
         let meta = saved.as_deref().map(read_shard_meta).transpose()?.unwrap_or_default();

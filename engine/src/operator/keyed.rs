@@ -399,15 +399,14 @@ where
         self.moment.wall = env.wall;
         self.sweep(env);
         for table in &mut self.parts.tables {
-            table.cache().store_mut().reclaim()?;
+            table.reclaim();
         }
         Ok(())
     }
 
     fn checkpoint(&mut self, dir: &Path, meta: &mut ShardMeta) -> Result<(), Error> {
         for table in &mut self.parts.tables {
-            table.write_back()?;
-            table.cache().store().snapshot(dir)?;
+            table.snapshot(dir)?;
             let id = table.config().id;
             meta.states.retain(|(other, _)| *other != id);
             meta.states.push((id, table.meta(true)));

@@ -9,16 +9,30 @@
 //!    the same, [`WriteCache::make_room`] says so and the table moves them to the
 //!    [`Overflow`](super::Overflow), so that a full cache never waits for a barrier.
 //!
+//! A state on the heap has no store: its cache is never full, and what it holds is all there is.
+//!
 //! Values need point access only: a hash table over a slab. Map states also keep their keys sorted,
 //! so that an iteration can merge the overlay with the store.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::path::Path;
 
 use super::slots::{Slot, Slots};
-use super::{Overflow, OwnedRow, StateStore};
-use crate::codec::set_row_ts;
+use super::{Dropping, HeapStore, Overflow, OwnedRow, SharedCutOff, StateStore, heap};
+use crate::codec::{row_ts, set_row_ts};
 use crate::error::Error;
+
+/// Slots whose lines are fetched side by side.
+const SLOTS_AT_ONCE: usize = 32;
+/// Slots that a turn of [`WriteCache::reclaim`] looks at.
+const SLOTS_A_TURN: usize = 16_384;
+
+/// Where rows rest that are not cached.
+struct Rest {
+    store: Box<dyn StateStore>,
+    overflow: Overflow,
+}
 
 /// The overlay of one state on one shard.
 pub(crate) struct WriteCache {
@@ -30,9 +44,11 @@ pub(crate) struct WriteCache {
     changed_bytes: usize,
     bytes: usize,
     bytes_max: usize,
+    /// Bytes of keys and rows, of those that have a row.
+    content_bytes: u64,
     hand: usize,
-    store: Box<dyn StateStore>,
-    overflow: Overflow,
+    /// `None`: nowhere, all are cached.
+    rest: Option<Rest>,
     scratch: Vec<u8>,
 }
 
@@ -51,19 +67,36 @@ impl WriteCache {
             changed_bytes: 0,
             bytes: 0,
             bytes_max,
+            content_bytes: 0,
             hand: 0,
-            store,
-            overflow,
+            rest: Some(Rest { store, overflow }),
             scratch: Vec::new(),
         }
     }
 
-    pub(crate) fn store(&self) -> &dyn StateStore {
-        self.store.as_ref()
+    /// Makes an overlay that holds all there is, at first these rows.
+    pub(crate) fn resident(rows: HeapStore, hash_of: impl Fn(&[u8]) -> u64, sorted: bool) -> Self {
+        let mut cache = Self {
+            slots: Slots::default(),
+            sorted: sorted.then(BTreeMap::new),
+            changed: Vec::new(),
+            changed_bytes: 0,
+            bytes: 0,
+            bytes_max: usize::MAX,
+            content_bytes: 0,
+            hand: 0,
+            rest: None,
+            scratch: Vec::new(),
+        };
+        for (key, row) in rows.into_rows() {
+            cache.insert(hash_of(&key), &key, Some(&row));
+        }
+        cache
     }
 
-    pub(crate) fn store_mut(&mut self) -> &mut dyn StateStore {
-        self.store.as_mut()
+    /// Bytes of the state's live SST files; on the heap, of its keys and rows.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.rest.as_ref().map_or(self.content_bytes, |rest| rest.store.disk_bytes())
     }
 
     /// Tells whether the overlay is over its bound.
@@ -101,18 +134,27 @@ impl WriteCache {
     }
 
     fn load(&mut self, hash: u64, key: &[u8]) -> Result<u32, Error> {
+        let Some(rest) = &self.rest else { return Ok(self.insert(hash, key, None)) };
         let mut row = std::mem::take(&mut self.scratch);
-        let present = match self.overflow.get(key, &mut row)? {
+        let present = match rest.overflow.get(key, &mut row)? {
             Some(present) => present,
-            None => self.store.get(key, &mut row)?,
+            None => rest.store.get(key, &mut row)?,
         };
-        let at = self.slots.insert(hash, key, present.then_some(row.as_slice()));
+        let at = self.insert(hash, key, present.then_some(row.as_slice()));
         self.scratch = row;
-        self.bytes += self.slots.get(at).map_or(0, Slot::bytes);
+        Ok(at)
+    }
+
+    fn insert(&mut self, hash: u64, key: &[u8], row: Option<&[u8]>) -> u32 {
+        let at = self.slots.insert(hash, key, row);
+        if let Some(slot) = self.slots.get(at) {
+            self.bytes += slot.bytes();
+            self.content_bytes += slot.content_bytes();
+        }
         if let Some(sorted) = &mut self.sorted {
             sorted.insert(key.into(), at);
         }
-        Ok(at)
+        at
     }
 
     /// The row in a slot, if its key has one.
@@ -142,7 +184,7 @@ impl WriteCache {
     #[inline]
     fn change(&mut self, at: u32, epoch: u64, change: impl FnOnce(&mut Slot)) {
         let Some(slot) = self.slots.get_mut(at) else { return };
-        let before = slot.bytes();
+        let (before, content_before) = (slot.bytes(), slot.content_bytes());
         change(slot);
         if slot.changed_in != epoch {
             slot.changed_in = epoch;
@@ -150,16 +192,19 @@ impl WriteCache {
             self.changed_bytes += slot.bytes();
         }
         self.bytes = self.bytes + slot.bytes() - before;
+        self.content_bytes = self.content_bytes + slot.content_bytes() - content_before;
     }
 
     /// Visits what changed in the current epoch, once per key, and begins the next one.
     pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
         self.changed_bytes = 0;
-        for at in self.changed.drain(..) {
-            if let Some(slot) = self.slots.get(at) {
+        for some in self.changed.chunks(SLOTS_AT_ONCE) {
+            self.slots.touch(some);
+            for slot in some.iter().filter_map(|at| self.slots.get(*at)) {
                 visit(slot.key(), slot.row());
             }
         }
+        self.changed.clear();
     }
 
     /// Evicts until the overlay is well below its bound; `false` where uncommitted slots are in
@@ -195,14 +240,68 @@ impl WriteCache {
 
     /// Moves the overflow to the store once all of it is committed.
     pub(crate) fn settle(&mut self, committed: u64) -> Result<(), Error> {
-        if !self.overflow.is_empty() && self.overflow.newest_epoch() <= committed {
-            self.overflow.move_to(self.store.as_mut())?;
+        match &mut self.rest {
+            Some(Rest { store, overflow })
+                if !overflow.is_empty() && overflow.newest_epoch() <= committed =>
+            {
+                overflow.move_to(store.as_mut())
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Drops rows at or below the cut-off, and what is known to be absent, from a cache that holds
+    /// all there is; a bounded number at a time.
+    pub(crate) fn reclaim(&mut self, cut_off: &SharedCutOff, committed: u64) {
+        if self.rest.is_some() {
+            return;
+        }
+        let mut dropping = Dropping::start(cut_off);
+        let turn = SLOTS_A_TURN.min(self.slots.len());
+        for _ in 0..turn {
+            self.hand = if self.hand + 1 >= self.slots.len() { 0 } else { self.hand + 1 };
+            let at = self.hand as u32;
+            let Some(slot) = self.slots.get_mut(at) else { break };
+            if slot.is_free() || slot.changed_in > committed {
+                continue;
+            }
+            let goes = match slot.row() {
+                Some(row) => dropping.takes(slot.key(), row),
+                None => !std::mem::take(&mut slot.is_used),
+            };
+            if goes {
+                self.forget(at);
+            }
+        }
+    }
+
+    /// What a restart would find: the store's rows, or all there are.
+    #[cfg(test)]
+    pub(crate) fn stored_rows(&self) -> Result<Vec<OwnedRow>, Error> {
+        let mut rows = Vec::new();
+        if let Some(rest) = &self.rest {
+            rest.store.prefix(&[], &mut |key, row| rows.push((key.into(), row.to_vec())))?;
+        } else {
+            let slots = self.slots.iter().map(|(_, slot)| slot);
+            rows.extend(slots.filter_map(|s| Some((s.key().into(), s.row()?.to_vec()))));
+        }
+        Ok(rows)
+    }
+
+    /// Saves the rows above the cut-off of a cache that holds all there is.
+    pub(crate) fn save(&self, dir: &Path, state: &str, cut_off: i64) -> Result<(), Error> {
+        if self.rest.is_some() {
+            return Ok(());
+        }
+        let rows = self.slots.iter().filter_map(|(_, slot)| Some((slot.key(), slot.row()?)));
+        heap::save(dir, state, rows.filter(|(_, row)| row_ts(row) > cut_off))
     }
 
     /// Writes every committed change to the store and keeps it cached as clean.
     pub(crate) fn write_back(&mut self, committed: u64) -> Result<(), Error> {
+        if self.rest.is_none() {
+            return Ok(());
+        }
         self.settle(committed)?;
         let due: Vec<u32> = self
             .slots
@@ -215,6 +314,7 @@ impl WriteCache {
 
     /// Moves every uncommitted slot to the overflow and forgets it. The caller has logged them.
     pub(crate) fn spill_over(&mut self, committed: u64) -> Result<(), Error> {
+        let Some(rest) = &mut self.rest else { return Ok(()) };
         let due: Vec<u32> = self
             .slots
             .iter()
@@ -222,7 +322,7 @@ impl WriteCache {
             .map(|(at, _)| at)
             .collect();
         let rows = due.iter().filter_map(|at| self.slots.get(*at));
-        self.overflow.put(rows.map(|slot| (slot.changed_in, slot.key(), slot.row())))?;
+        rest.overflow.put(rows.map(|slot| (slot.changed_in, slot.key(), slot.row())))?;
         for at in due {
             self.forget(at);
         }
@@ -232,6 +332,7 @@ impl WriteCache {
     }
 
     fn write_out(&mut self, slots: &[u32]) -> Result<(), Error> {
+        let Some(Rest { store, overflow }) = &mut self.rest else { return Ok(()) };
         // sorted by what the processor can compare at once: keys lie all over the memory
         let mut due: Vec<(u128, &Slot)> = slots
             .iter()
@@ -243,10 +344,10 @@ impl WriteCache {
         if !due.is_empty() {
             let rows = due.iter().map(|(_, slot)| (slot.key(), slot.row()));
             // an older row of the same key may still be in the overflow, which is read first
-            if self.overflow.is_empty() {
-                self.store.apply_sorted(&rows.collect::<Vec<_>>())?;
+            if overflow.is_empty() {
+                store.apply_sorted(&rows.collect::<Vec<_>>())?;
             } else {
-                self.overflow.put(rows.map(|(key, row)| (0, key, row)))?;
+                overflow.put(rows.map(|(key, row)| (0, key, row)))?;
             }
         }
         for at in slots {
@@ -263,6 +364,7 @@ impl WriteCache {
             return;
         }
         self.bytes -= slot.bytes();
+        self.content_bytes -= slot.content_bytes();
         if let Some(sorted) = &mut self.sorted {
             sorted.remove(slot.key());
         }
@@ -272,12 +374,14 @@ impl WriteCache {
     /// earlier.
     pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Vec<OwnedRow>, Error> {
         let mut rows: BTreeMap<Box<[u8]>, Option<Vec<u8>>> = BTreeMap::new();
-        self.store.prefix(prefix, &mut |key, row| {
-            rows.insert(key.into(), Some(row.to_vec()));
-        })?;
-        self.overflow.prefix(prefix, &mut |key, row| {
-            rows.insert(key.into(), row.map(<[u8]>::to_vec));
-        })?;
+        if let Some(Rest { store, overflow }) = &self.rest {
+            store.prefix(prefix, &mut |key, row| {
+                rows.insert(key.into(), Some(row.to_vec()));
+            })?;
+            overflow.prefix(prefix, &mut |key, row| {
+                rows.insert(key.into(), row.map(<[u8]>::to_vec));
+            })?;
+        }
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let cached = self.sorted.iter().flat_map(|sorted| sorted.range::<[u8], _>(from));
         for (key, at) in cached.take_while(|(key, _)| key.starts_with(prefix)) {
@@ -300,7 +404,7 @@ fn leading(key: &[u8]) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{HeapStore, RocksOptions, SharedCutOff};
+    use crate::store::RocksOptions;
 
     fn write(cache: &mut WriteCache, key: u32, epoch: u64) {
         let key = key.to_be_bytes();
@@ -316,7 +420,7 @@ mod tests {
         let overflow =
             Overflow::new(dir.path().join("overflow"), RocksOptions::new(1 << 20, 1 << 16))
                 .unwrap();
-        let store = Box::new(HeapStore::new("state", SharedCutOff::default()));
+        let store = Box::new(HeapStore::default());
         let mut cache = WriteCache::new(store, overflow, 64 << 10, false);
         let mut key = 0;
         while !cache.wants_commit() {

@@ -42,6 +42,11 @@ impl CutOff {
         }
     }
 
+    /// The hash that a row key of the state goes by.
+    pub(crate) fn hash_of(&self, row_key: &[u8]) -> u64 {
+        key_hash(row_key.get(self.hashed_from..).unwrap_or_default())
+    }
+
     /// The committed cut-off: rows with `ts` at or below it may go.
     pub(crate) fn committed(&self) -> i64 {
         self.committed.load(Ordering::Acquire)
@@ -92,7 +97,7 @@ impl Dropping {
         if ts > self.limit {
             return false;
         }
-        let hash = key_hash(key.get(self.cut_off.hashed_from..).unwrap_or_default());
+        let hash = self.cut_off.hash_of(key);
         match self.gone.get_mut(self.rows as usize % KEYS_MAX) {
             Some(oldest) => *oldest = (hash, ts),
             None => self.gone.push((hash, ts)),
@@ -100,11 +105,6 @@ impl Dropping {
         self.rows += 1;
         self.bytes += logical_bytes(key, row);
         true
-    }
-
-    /// Rows and bytes so far.
-    pub(crate) fn so_far(&self) -> (u64, u64) {
-        (self.rows, self.bytes)
     }
 }
 

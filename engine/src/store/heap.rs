@@ -1,42 +1,35 @@
-//! The heap backend: a sorted map, written out whole at every checkpoint.
+//! The heap backend on disk: every row of a state in one file, written whole at every checkpoint.
+//!
+//! While the job runs, the rows are in the write cache, which then never evicts; see
+//! [`WriteCache::resident`](super::WriteCache::resident).
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Change, Dropping, SharedCutOff, StateStore};
-use crate::codec::row_ts;
+use super::{Change, StateStore};
 use crate::error::Error;
 
-/// One state on the heap.
+/// Rows of a state between a checkpoint and the cache: as loaded, brought up to date by the log.
+#[derive(Debug, Default)]
 pub(crate) struct HeapStore {
     rows: BTreeMap<Box<[u8]>, Box<[u8]>>,
-    bytes: u64,
-    file_name: String,
-    cut_off: SharedCutOff,
-    /// Cut-off that the last [`StateStore::reclaim`] went by.
-    reclaimed_to: i64,
+}
+
+fn file(dir: &Path, state: &str) -> PathBuf {
+    dir.join(format!("{state}.heap"))
 }
 
 impl HeapStore {
-    pub(crate) fn new(state: &str, cut_off: SharedCutOff) -> Self {
-        Self {
-            rows: BTreeMap::new(),
-            bytes: 0,
-            file_name: format!("{state}.heap"),
-            cut_off,
-            reclaimed_to: i64::MIN,
-        }
-    }
-
-    /// Loads what [`StateStore::snapshot`] wrote, if it is there.
-    pub(crate) fn load(&mut self, dir: &Path) -> Result<(), Error> {
-        let path = dir.join(&self.file_name);
+    /// Loads what [`save`] wrote, if it is there.
+    pub(crate) fn load(dir: &Path, state: &str) -> Result<Self, Error> {
+        let path = file(dir, state);
+        let mut loaded = Self::default();
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(loaded),
             Err(e) => return Err(Error::io("open", &path)(e)),
         };
         let mut bytes = Vec::new();
@@ -58,18 +51,42 @@ impl HeapStore {
             let at = body.len() - rest.len();
             let (key, after) = take(rest).ok_or_else(|| damaged(at))?;
             let (row, after) = take(after).ok_or_else(|| damaged(at))?;
-            self.put(key, row);
+            loaded.rows.insert(key.into(), row.into());
             rest = after;
         }
-        Ok(())
+        Ok(loaded)
     }
 
-    fn put(&mut self, key: &[u8], row: &[u8]) {
-        self.bytes += (key.len() + row.len()) as u64;
-        if let Some(old) = self.rows.insert(key.into(), row.into()) {
-            self.bytes -= (key.len() + old.len()) as u64;
-        }
+    /// All rows, in key order.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (Box<[u8]>, Box<[u8]>)> {
+        self.rows.into_iter()
     }
+}
+
+/// Writes a state's rows into a checkpoint's folder.
+pub(crate) fn save<'a>(
+    dir: &Path,
+    state: &str,
+    rows: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Result<(), Error> {
+    let path = file(dir, state);
+    let mut out = BufWriter::new(File::create(&path).map_err(Error::io("create", &path))?);
+    let mut sum = crc32fast::Hasher::new();
+    let mut write = |bytes: &[u8]| {
+        sum.update(bytes);
+        out.write_all(bytes)
+    };
+    for (key, row) in rows {
+        write(&(key.len() as u32).to_be_bytes())
+            .and_then(|()| write(key))
+            .and_then(|()| write(&(row.len() as u32).to_be_bytes()))
+            .and_then(|()| write(row))
+            .map_err(Error::io("write", &path))?;
+    }
+    out.write_all(&sum.finalize().to_be_bytes())
+        .and_then(|()| out.into_inner().map_err(std::io::IntoInnerError::into_error))
+        .and_then(|file| file.sync_all())
+        .map_err(Error::io("write", &path))
 }
 
 fn take(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -100,59 +117,14 @@ impl StateStore for HeapStore {
     fn apply(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         for (key, row) in changes {
             match row {
-                Some(row) => self.put(key, row),
-                None => {
-                    if let Some(old) = self.rows.remove(*key) {
-                        self.bytes -= (key.len() + old.len()) as u64;
-                    }
-                }
+                Some(row) => drop(self.rows.insert((*key).into(), (*row).into())),
+                None => drop(self.rows.remove(*key)),
             }
         }
         Ok(())
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn snapshot(&self, dir: &Path) -> Result<(), Error> {
-        let path = dir.join(&self.file_name);
-        let file = File::create(&path).map_err(Error::io("create", &path))?;
-        let mut out = BufWriter::new(file);
-        let mut sum = crc32fast::Hasher::new();
-        let mut write = |bytes: &[u8]| {
-            sum.update(bytes);
-            out.write_all(bytes)
-        };
-        let limit = self.cut_off.committed();
-        for (key, row) in self.rows.iter().filter(|(_, row)| row_ts(row) > limit) {
-            write(&(key.len() as u32).to_be_bytes())
-                .and_then(|()| write(key))
-                .and_then(|()| write(&(row.len() as u32).to_be_bytes()))
-                .and_then(|()| write(row))
-                .map_err(Error::io("write", &path))?;
-        }
-        out.write_all(&sum.finalize().to_be_bytes())
-            .and_then(|()| out.into_inner().map_err(std::io::IntoInnerError::into_error))
-            .and_then(|file| file.sync_all())
-            .map_err(Error::io("write", &path))
-    }
-
-    fn reclaim(&mut self) -> Result<(u64, u64), Error> {
-        let limit = self.cut_off.committed();
-        if limit <= self.reclaimed_to {
-            return Ok((0, 0));
-        }
-        self.reclaimed_to = limit;
-        let (mut dropping, mut bytes) = (Dropping::start(&self.cut_off), 0);
-        self.rows.retain(|key, row| {
-            let takes = dropping.takes(key, row);
-            if takes {
-                bytes += (key.len() + row.len()) as u64;
-            }
-            !takes
-        });
-        self.bytes -= bytes;
-        Ok(dropping.so_far())
+        0
     }
 }

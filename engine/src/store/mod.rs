@@ -11,8 +11,6 @@ mod recent;
 mod cut_off;
 mod reclaim;
 
-use std::path::Path;
-
 use crate::error::Error;
 
 pub(crate) use cache::WriteCache;
@@ -45,10 +43,6 @@ pub(crate) trait StateStore: Send {
     fn apply_sorted(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         self.apply(changes)
     }
-    /// Bytes on disk (live SST files), for the heap backend bytes of its rows.
+    /// Bytes of live SST files.
     fn disk_bytes(&self) -> u64;
-    /// Writes what a shard's RocksDB checkpoint does not hold into `dir`.
-    fn snapshot(&self, dir: &Path) -> Result<(), Error>;
-    /// Drops rows at or below the cut-off where that is cheap; returns rows and bytes dropped.
-    fn reclaim(&mut self) -> Result<(u64, u64), Error>;
 }

@@ -174,7 +174,7 @@ mod tests {
         let path = dir.path().join("overflow");
         let options = RocksOptions::new(1 << 20, 1 << 16);
         let mut overflow = Overflow::new(path.clone(), options).unwrap();
-        let mut store = HeapStore::new("state", crate::store::SharedCutOff::default());
+        let mut store = HeapStore::default();
         let mut row = Vec::new();
         for round in 0..GENERATIONS_MAX + 2 {
             assert_eq!(overflow.get(b"a", &mut row).unwrap(), None, "round {round}");

@@ -244,14 +244,6 @@ impl StateStore for RocksStore {
         let size = self.shard.db.property_int_value_cf(family, "rocksdb.live-sst-files-size");
         size.ok().flatten().unwrap_or(0)
     }
-
-    fn snapshot(&self, _dir: &Path) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn reclaim(&mut self) -> Result<(u64, u64), Error> {
-        Ok((0, 0))
-    }
 }
 
 /// Makes one filter a compaction.

@@ -73,7 +73,12 @@ impl Slot {
         SLOT_BYTES + if self.bytes.spilled() { self.bytes.capacity() } else { 0 }
     }
 
+    /// Bytes of key and row, if the key has one.
     #[inline]
+    pub(super) fn content_bytes(&self) -> u64 {
+        if self.is_present { self.bytes.len() as u64 } else { 0 }
+    }
+
     fn is(&self, hash: u64, key: &[u8]) -> bool {
         self.hash == hash && self.key() == key
     }
@@ -208,6 +213,13 @@ impl Slots {
             *found
         }));
         std::hint::black_box(touched);
+    }
+
+    /// Fetches the lines of some slots side by side.
+    pub(super) fn touch(&self, slots: &[u32]) {
+        let slots = slots.iter().filter_map(|slot| self.get(*slot));
+        let first = |touched, slot: &Slot| touched ^ slot.bytes.first().copied().unwrap_or(0);
+        std::hint::black_box(slots.fold(0, first));
     }
 
     /// The batch's `n`th event is next.

@@ -1,5 +1,7 @@
 //! What an epoch does to a state: relieve the cache, sweep, log, commit, restore.
 
+use std::path::Path;
+
 use stateward_model::write_off_limit;
 
 use super::{Moment, Table};
@@ -127,6 +129,18 @@ impl<R: Recorder> Table<R> {
         self.committed = epoch;
         self.shared_cut_off.commit(self.cut_off_at_barrier);
         self.cache.settle(epoch)
+    }
+
+    /// Gets memory back that written-off rows hold.
+    pub(crate) fn reclaim(&mut self) {
+        self.cache.reclaim(&self.shared_cut_off, self.committed);
+    }
+
+    /// At a checkpoint, when all is committed: brings the store up to it, and saves into `dir` what
+    /// is in no store.
+    pub(crate) fn snapshot(&mut self, dir: &Path) -> Result<(), Error> {
+        self.write_back()?;
+        self.cache.save(dir, &self.config.file_name(), self.shared_cut_off.committed())
     }
 
     /// Brings the store up to the last committed epoch.

@@ -24,7 +24,7 @@ impl<R: Recorder> Table<R> {
         StateStock {
             entries: self.ledger.total().entries,
             logical_bytes: self.ledger.total().bytes,
-            disk_bytes: self.cache.store().disk_bytes(),
+            disk_bytes: self.cache.disk_bytes(),
             expired_entries: debt.expired.entries,
             expired_bytes: debt.expired.bytes,
             error_entries: debt.error_entries,

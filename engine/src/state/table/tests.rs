@@ -10,7 +10,8 @@ use stateward_model::{ClockKind, UpdateType, Visibility, expired};
 use super::{Moment, RowAddress, Table};
 use crate::state::{Backend, Gate, GateMode, Lookup, StateConfig, StateKind, StateOptions, Ttl};
 use crate::store::{
-    HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore, WriteCache,
+    HeapStore, Overflow, OwnedRow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
+    WriteCache,
 };
 use crate::telemetry::{Counters, Site};
 
@@ -155,7 +156,7 @@ impl Bench {
         };
         let dir = tempfile::tempdir().unwrap();
         let rocks = RocksOptions::new(1 << 20, 1 << 20);
-        let table = Self::open(&dir, &config, &rocks, cache_bytes, 0);
+        let table = Self::open(&dir, &config, &rocks, cache_bytes, 0, &[]);
         Self { dir, config, cache_bytes, rocks, table, starts: 0 }
     }
 
@@ -165,19 +166,26 @@ impl Bench {
         rocks: &RocksOptions,
         cache_bytes: usize,
         starts: usize,
+        rows: &[OwnedRow],
     ) -> Table<Counters> {
         let cut_off = SharedCutOff::default();
         let path = dir.path().join(format!("db-{starts}"));
-        let store: Box<dyn StateStore> = match config.options.backend {
-            Backend::Heap => Box::new(HeapStore::new("s", cut_off.clone())),
+        let changes: Vec<_> = rows.iter().map(|(k, r)| (&**k, Some(r.as_slice()))).collect();
+        let cache = match config.options.backend {
+            Backend::Heap => {
+                let mut heap = HeapStore::default();
+                heap.apply(&changes).unwrap();
+                WriteCache::resident(heap, |key| cut_off.hash_of(key), false)
+            }
             Backend::Rocks => {
                 let families = [("s".to_owned(), Some(cut_off.clone()))];
                 let db = ShardDb::open(&path, rocks, &families).unwrap();
-                Box::new(RocksStore::new(db, "s".into()))
+                let mut store = RocksStore::new(db, "s".into());
+                store.apply(&changes).unwrap();
+                let overflow = Overflow::new(dir.path().join("overflow"), rocks.clone()).unwrap();
+                WriteCache::new(Box::new(store), overflow, cache_bytes, false)
             }
         };
-        let overflow = Overflow::new(dir.path().join("overflow"), rocks.clone()).unwrap();
-        let cache = WriteCache::new(store, overflow, cache_bytes, false);
         Table::new(config.clone(), cache, cut_off, Gate::default())
     }
 }
@@ -245,7 +253,10 @@ fn check(rule: Rule, backend: Backend, cache_bytes: usize, steps: Vec<(Step, i64
                 committed = at_barrier;
                 table.committed(committed).unwrap();
             }
-            Step::Evict => table.after_batch(|_| Ok(())).unwrap(),
+            Step::Evict => {
+                table.after_batch(|_| Ok(())).unwrap();
+                table.reclaim();
+            }
             Step::Restart => {
                 let mut log = Vec::new();
                 let meta = {
@@ -274,18 +285,16 @@ fn check(rule: Rule, backend: Backend, cache_bytes: usize, steps: Vec<(Step, i64
 /// Opens a second table over a copy of the first one's rows.
 fn restart(bench: &mut Bench, meta: &crate::changelog::StateMeta) {
     bench.starts += 1;
-    let mut rows = Vec::new();
-    bench
-        .table
-        .cache()
-        .store()
-        .prefix(&[], &mut |k, r| rows.push((k.to_vec(), r.to_vec())))
-        .unwrap();
-    let fresh =
-        Bench::open(&bench.dir, &bench.config, &bench.rocks, bench.cache_bytes, bench.starts);
+    let rows = bench.table.cache().stored_rows().unwrap();
+    let fresh = Bench::open(
+        &bench.dir,
+        &bench.config,
+        &bench.rocks,
+        bench.cache_bytes,
+        bench.starts,
+        &rows,
+    );
     let former = std::mem::replace(&mut bench.table, fresh);
-    let changes: Vec<_> = rows.iter().map(|(k, r)| (k.as_slice(), Some(r.as_slice()))).collect();
-    bench.table.cache().store_mut().apply(&changes).unwrap();
     bench.table.restore(meta);
     *bench.table.recorder() = { former }.recorder().clone();
 }
