@@ -180,6 +180,7 @@ impl<R: Recorder> Driven<R> {
             },
             schema: String::new(),
             schema_id: 0,
+            evolutions: Vec::new(),
         };
         Ok(Self {
             table: Table::new(config, cache, cut_off, Gate::default()),

@@ -147,6 +147,13 @@ pub(crate) fn row_ts(row: &[u8]) -> i64 {
     row.first_chunk::<8>().map_or(i64::MIN, |b| i64::from_be_bytes(*b))
 }
 
+/// The version of the shape that a row was written with.
+#[inline]
+pub(crate) fn row_schema(row: &[u8]) -> u16 {
+    let id = row.get(8..ROW_HEADER_BYTES).and_then(<[u8]>::first_chunk);
+    id.map_or(0, |id| u16::from_be_bytes(*id))
+}
+
 /// Stamps a row anew.
 #[inline]
 pub(crate) fn set_row_ts(row: &mut [u8], ts: i64) {

@@ -3,6 +3,8 @@
 //! Event *i* has the key `splitmix64(i) mod 1,000,000`. Every case runs in a process of its own, so
 //! that processor time and peak memory are that case's alone.
 
+#![expect(clippy::print_stderr, reason = "a bench tells how it goes")]
+
 use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stateward_engine::{
     Context, Error, Job, JobBuilder, Open, Poll, RunOptions, Source, SourceContext, SourceReader,
     Timed, Ttl, ValueStateDescriptor, Watermarks,
@@ -152,9 +154,33 @@ pub fn run_here(name: &str, events: Events) -> Result<String> {
     Ok(serde_json::to_string(&outcome)?)
 }
 
-/// 80 pseudo-random bytes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Filler([[u64; 5]; 2]);
+/// 80 pseudo-random bytes, written as the bytes that they are.
+#[derive(Clone, Copy, Debug)]
+struct Filler([u8; 80]);
+
+impl Filler {
+    fn of(event: u64) -> Self {
+        let mut bytes = [0; 80];
+        for (word, n) in bytes.chunks_exact_mut(8).zip(1..) {
+            word.copy_from_slice(&splitmix64(event ^ n).to_le_bytes());
+        }
+        Self(bytes)
+    }
+}
+
+impl Serialize for Filler {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Filler {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = <&[u8]>::deserialize(deserializer)?;
+        let wrong = |_| serde::de::Error::invalid_length(bytes.len(), &"80 bytes");
+        bytes.try_into().map(Self).map_err(wrong)
+    }
+}
 
 /// A value that is changed a little by every event.
 trait Value: Serialize + serde::de::DeserializeOwned + Send + 'static {
@@ -175,8 +201,7 @@ impl Value for u64 {
 
 impl Value for (u64, u64, Filler) {
     fn first(event: u64) -> Self {
-        let word = |n: u64| splitmix64(event ^ n);
-        (1 << 62, event, Filler([[1, 2, 3, 4, 5].map(word), [6, 7, 8, 9, 10].map(word)]))
+        (1 << 62, event, Filler::of(event))
     }
 
     fn next(self, event: u64) -> Self {
@@ -255,8 +280,7 @@ impl SourceReader<u64> for NumbersReader {
         let given = self.source.given.fetch_add(read, Ordering::Relaxed) + read;
         if given >= warm_up && self.source.warm.get().is_none() {
             let mark = Mark::now().map_err(|e| Error::Declaration(e.to_string()))?;
-            // whoever came first has set it
-            drop(self.source.warm.set(mark));
+            let _whoever_came_first = self.source.warm.set(mark);
         }
         Ok(if read == 0 { Poll::Finished } else { Poll::Ready })
     }

@@ -210,6 +210,7 @@ impl JobBuilder {
                     options: state.options.clone(),
                     schema: state.schema.clone(),
                     schema_id: 0,
+                    evolutions: Vec::new(),
                 });
             }
         }

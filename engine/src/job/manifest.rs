@@ -9,6 +9,7 @@ use stateward_model::ClockKind;
 use super::builder::Job;
 use crate::durable;
 use crate::error::Error;
+use crate::schema::Evolution;
 use crate::state::StateConfig;
 
 /// Version of the folder's layout.
@@ -156,15 +157,24 @@ impl JobFolder {
                 state.place()
             )));
         }
-        if entry.schemas.last() != Some(&state.schema) {
-            return Err(self.refuse(format!(
-                "the value type of state {} changed from\n  {}\nto\n  {}\nRows of the old type cannot be read as the new one; give the new state another name",
-                state.place(),
-                entry.schemas.last().map_or("", String::as_str),
-                state.schema
-            )));
+        // a shape that an earlier build had is not a new one
+        let known = entry.schemas.iter().position(|schema| *schema == state.schema);
+        let id = known.unwrap_or(entry.schemas.len());
+        if known.is_none() {
+            entry.schemas.push(state.schema.clone());
         }
-        state.schema_id = (entry.schemas.len() - 1) as u16;
+        for (version, schema) in entry.schemas.iter().enumerate() {
+            let evolution = (version != id).then(|| Evolution::between(schema, &state.schema));
+            let evolution = evolution.transpose().map_err(|why| {
+                self.refuse(format!(
+                    "the value type of state {} changed from version {version}\n  {schema}\nto version {id}\n  {}\nand {why}: rows of the old type cannot be read as the new one. A field may be added as an Option; else give the new state another name",
+                    state.place(),
+                    state.schema
+                ))
+            })?;
+            state.evolutions.push(evolution);
+        }
+        state.schema_id = id as u16;
         Ok(())
     }
 }

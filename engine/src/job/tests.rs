@@ -153,3 +153,66 @@ fn a_refused_event_leaves_nothing_and_is_replayed() {
     assert_eq!(per_key.values().map(Vec::len).sum::<usize>(), 2_000);
     assert!(per_key.values().all(|numbers| numbers.is_sorted()), "order per key holds");
 }
+
+/// The value type of two builds of one job.
+mod build {
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Tally")]
+    pub(super) struct First {
+        pub(super) count: u64,
+    }
+
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Tally")]
+    pub(super) struct Second {
+        pub(super) last: Option<String>,
+        pub(super) count: u64,
+    }
+}
+
+/// A job that counts words in a state of type `V`; `next` makes the next value and its count.
+fn tally<V>(words: usize, next: fn(Option<V>, &str) -> (V, u64), sink: &CollectSink<u64>) -> Job
+where
+    V: serde::Serialize + serde::de::DeserializeOwned + 'static,
+{
+    let records = (0..words).map(|n| Timed { value: format!("w{}", n % 7), ts: n as i64 });
+    let mut job = JobBuilder::new("tally");
+    job.source("words", MemorySource::new(records), Watermarks::monotonous())
+        .key_by(|word: &String| word.as_str())
+        .process("counter", move |open: &mut Open<'_, str>| {
+            let state = open.value_state(ValueStateDescriptor::<V>::new("tally"));
+            Ok(move |word: &String, ctx: &mut Context<'_, str, u64>| {
+                let (value, count) = next(state.get(ctx)?, word);
+                state.put(ctx, &value)?;
+                ctx.emit(count);
+                Ok(())
+            })
+        })
+        .sink("counts", sink.clone());
+    job.build().unwrap()
+}
+
+/// A build whose value type has one more optional field reads the rows of the one before; the way
+/// back, which would lose the field, is refused with both versions.
+#[test]
+fn rows_of_an_older_build_read_on() {
+    use build::{First, Second};
+    let dir = tempfile::tempdir().unwrap();
+    let first = |was: Option<First>, _: &str| {
+        let count = was.map_or(0, |was| was.count) + 1;
+        (First { count }, count)
+    };
+    let second = |was: Option<Second>, word: &str| {
+        let count = was.map_or(0, |was| was.count) + 1;
+        (Second { last: Some(word.to_owned()), count }, count)
+    };
+    let sink = CollectSink::new();
+    tally(700, first, &sink).start(options(dir.path())).unwrap().wait().unwrap();
+    tally(1_400, second, &sink).start(options(dir.path())).unwrap().wait().unwrap();
+    let counts: Vec<u64> = sink.records().into_iter().map(|(count, _)| count).collect();
+    assert_eq!((counts.len(), counts.iter().max()), (1_400, Some(&200)));
+    let error = tally(1_500, first, &sink).start(options(dir.path())).unwrap_err().to_string();
+    for part in ["counter/tally", "from version 1", "to version 0", "Tally.last is gone"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+}

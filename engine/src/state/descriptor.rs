@@ -8,6 +8,7 @@ use stateward_model::breaker::Policy;
 use stateward_model::{ClockKind, UpdateType, Visibility};
 
 use crate::codec::GROUP_BYTES;
+use crate::schema::Evolution;
 
 /// Time to live of a state's entries (SEMANTICS §1).
 ///
@@ -129,6 +130,8 @@ pub(crate) struct StateConfig {
     pub(crate) schema: String,
     /// Version of that trace in the manifest.
     pub(crate) schema_id: u16,
+    /// How rows of each other version are read.
+    pub(crate) evolutions: Vec<Option<Evolution>>,
 }
 
 impl StateConfig {

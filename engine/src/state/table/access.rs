@@ -5,7 +5,9 @@ use serde::de::DeserializeOwned;
 use stateward_model::{UpdateType, Visibility, expired};
 
 use super::{Found, Moment, RowAddress, Table};
-use crate::codec::{decode_value, encode_value, logical_bytes, row_header, row_ts, row_value};
+use crate::codec::{
+    decode_value, encode_value, logical_bytes, row_header, row_schema, row_ts, row_value,
+};
 use crate::error::Error;
 use crate::state::Lookup;
 use crate::telemetry::{Access, Recorder, Site};
@@ -27,7 +29,7 @@ impl<R: Recorder> Table<R> {
         let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
         match self.judge(row, moment) {
             Found::Live(ts) => {
-                let value = self.decode(row.unwrap_or_default())?;
+                let value = self.decode(row.unwrap_or_default(), at.hash)?;
                 self.recorder.age_at_read(self.seen_now(moment).map_or(0, |now| now - ts));
                 let kind = self.refresh(slot, ts, bytes, moment);
                 self.recorder.access(site, kind, bytes);
@@ -36,8 +38,11 @@ impl<R: Recorder> Table<R> {
             Found::Expired(ts) => {
                 self.recorder.access(site, Access::Read, bytes);
                 let relaxed = self.config.visibility() == Visibility::ReturnExpiredIfNotCleanedUp;
-                let stale =
-                    if relaxed { Some(self.decode(row.unwrap_or_default())?) } else { None };
+                let stale = if relaxed {
+                    Some(self.decode(row.unwrap_or_default(), at.hash)?)
+                } else {
+                    None
+                };
                 self.miss(ts, true, moment);
                 if expired(ts, self.ttl, self.clock(moment)) {
                     self.remove_expired(slot, ts, at.hash, moment);
@@ -62,8 +67,25 @@ impl<R: Recorder> Table<R> {
         }
     }
 
-    fn decode<V: DeserializeOwned>(&self, row: &[u8]) -> Result<V, Error> {
-        decode_value(row_value(row), || format!("state {}", self.config.place()))
+    /// Decodes a row's value, of an older version too; errors name the key by its hash.
+    fn decode<V: DeserializeOwned>(&self, row: &[u8], hash: u64) -> Result<V, Error> {
+        let place = || format!("state {}, key {hash:016x}", self.config.place());
+        let version = row_schema(row);
+        if version == self.config.schema_id {
+            return decode_value(row_value(row), place);
+        }
+        let evolution = self.config.evolutions.get(usize::from(version)).and_then(Option::as_ref);
+        let mut value = Vec::new();
+        match evolution.and_then(|evolution| evolution.rewrite(row_value(row), &mut value)) {
+            Some(()) => decode_value(&value, place),
+            None => Err(Error::Codec {
+                place: place(),
+                detail: format!(
+                    "a row of version {version} of the value type cannot be read as version {}",
+                    self.config.schema_id
+                ),
+            }),
+        }
     }
 
     /// Counts a read that found nothing because the entry had expired, within the horizon H.

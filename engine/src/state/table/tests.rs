@@ -153,6 +153,7 @@ impl Bench {
             },
             schema: String::new(),
             schema_id: 0,
+            evolutions: Vec::new(),
         };
         let dir = tempfile::tempdir().unwrap();
         let rocks = RocksOptions::new(1 << 20, 1 << 20);

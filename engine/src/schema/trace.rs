@@ -63,6 +63,22 @@ impl Types {
         self.enums.values().flatten().all(|(_, shape)| shape.is_some())
     }
 
+    /// Notes what a name stands for. Two types of one name would be taken for one another.
+    fn define(&mut self, name: &'static str, shape: String) -> Result<(), TraceError> {
+        // deep down a type is cut off, and so looks different
+        let is_cut = |shape: &str| ["?…", "[]", "{}"].iter().any(|cut| shape.contains(cut));
+        let known = self.structs.entry(name).or_insert_with(|| shape.clone());
+        if is_cut(known) && !is_cut(&shape) {
+            *known = shape;
+        } else if *known != shape && !is_cut(&shape) {
+            return Err(TraceError(format!(
+                "two different types in it are both called {name}; give one another name, as with \
+                 #[serde(rename = \"…\")]"
+            )));
+        }
+        Ok(())
+    }
+
     fn describe(&self, root: &str) -> String {
         let mut text = root.to_owned();
         for (name, shape) in &self.structs {
@@ -73,7 +89,7 @@ impl Types {
                 .iter()
                 .map(|(name, shape)| format!("{name}{}", shape.as_deref().unwrap_or("?")))
                 .collect();
-            text.extend(["; ", name, " = ", &variants.join(" | ")]);
+            text.extend(["; ", name, " = enum ", &variants.join(" | ")]);
         }
         text
     }
@@ -163,7 +179,7 @@ impl<'de> de::Deserializer<'de> for Tracer<'_> {
         let mut shape = String::new();
         let inner = Tracer { types: self.types, out: &mut shape, depth: self.depth + 1 };
         let value = visitor.visit_newtype_struct(inner)?;
-        self.types.structs.entry(name).or_insert(shape);
+        self.types.define(name, shape)?;
         Ok(value)
     }
 
@@ -230,7 +246,7 @@ impl<'de> de::Deserializer<'de> for Tracer<'_> {
         };
         let value = visitor.visit_seq(parts)?;
         shape.push('}');
-        self.types.structs.entry(name).or_insert(shape);
+        self.types.define(name, shape)?;
         Ok(value)
     }
 
@@ -418,6 +434,20 @@ mod tests {
         for part in ["One()", "Two A", "Three{_x: i64,", "{u8,(bool,f64,),}", "A = {_a: u32"] {
             assert!(shape.contains(part), "{part} in {shape}");
         }
+    }
+
+    /// Else a change of the second would go unseen.
+    #[test]
+    fn two_types_of_one_name_are_refused() {
+        mod other {
+            #[derive(serde::Deserialize)]
+            pub(super) struct A {
+                _c: u8,
+            }
+        }
+        let error = shape_of::<(A, other::A)>().unwrap_err().to_string();
+        assert!(error.contains("both called A"), "{error}");
+        assert!(shape_of::<(A, A)>().is_ok());
     }
 
     #[test]
