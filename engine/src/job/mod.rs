@@ -23,6 +23,8 @@ mod options;
 mod start;
 mod handle;
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod tests;
 
 pub use builder::{Job, JobBuilder, KeyedStream, Record, Stream};
