@@ -15,7 +15,7 @@ use crate::source::{MemorySource, Timed};
 use crate::state::ValueStateDescriptor;
 
 const KEYS: u64 = 50;
-const NUMBERS: u64 = 40_000;
+const NUMBERS: u64 = 20_000;
 /// Epochs behind the second checkpoint after which the first run is ended as a crash would end it.
 const EPOCHS: u64 = 3;
 
@@ -46,8 +46,8 @@ fn counting() -> Job {
 fn options(dir: &Path) -> RunOptions {
     RunOptions::new(dir)
         .commit_interval(Duration::from_millis(2))
-        .checkpoint_interval(Duration::from_millis(30))
-        .cache_bytes(2 << 10)
+        .checkpoint_interval(Duration::from_millis(20))
+        .cache_bytes(8 << 10)
 }
 
 /// Every result, by key and count; each must be there once, with both states at the same count.
