@@ -77,19 +77,29 @@ pub trait StateBench {
     fn settle(&mut self) -> Result<(), Error>;
 }
 
-/// Opens a state to bench, `instrumented` or with telemetry compiled out.
+/// What a benched state has beside its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Equipment {
+    /// Telemetry, which is compiled out otherwise.
+    pub instrumented: bool,
+    /// A TTL of an hour.
+    pub ttl: bool,
+}
+
+/// Opens a state to bench.
 ///
 /// # Errors
 /// Where the folder cannot be used.
 pub fn open_state(
     dir: &Path,
     memory: Memory,
-    instrumented: bool,
+    equipment: Equipment,
 ) -> Result<Box<dyn StateBench>, Error> {
-    if instrumented {
-        Ok(Box::new(Driven::<Counters>::open(dir, memory)?))
+    let ttl = equipment.ttl.then(|| crate::Ttl::new(std::time::Duration::from_hours(1)));
+    if equipment.instrumented {
+        Ok(Box::new(Driven::<Counters>::open(dir, memory, ttl)?))
     } else {
-        Ok(Box::new(Driven::<Off>::open(dir, memory)?))
+        Ok(Box::new(Driven::<Off>::open(dir, memory, ttl)?))
     }
 }
 
@@ -157,7 +167,7 @@ impl Syncer {
 
 impl<R: Recorder> Driven<R> {
     #[track_caller]
-    fn open(dir: &Path, memory: Memory) -> Result<Self, Error> {
+    fn open(dir: &Path, memory: Memory, ttl: Option<crate::Ttl>) -> Result<Self, Error> {
         let rocks = RocksOptions::new(memory.block_cache, memory.memtable);
         let kind = StateKind::Value;
         let cut_off: SharedCutOff = Arc::new(CutOff::new(StateKind::hashed_from(kind.as_str())));
@@ -172,7 +182,7 @@ impl<R: Recorder> Driven<R> {
             kind,
             options: StateOptions {
                 name: "state".into(),
-                ttl: Some(crate::Ttl::new(std::time::Duration::from_hours(1))),
+                ttl,
                 backend: Backend::Rocks,
                 clock: crate::ClockKind::EventTime,
                 breaker: crate::Policy::default(),

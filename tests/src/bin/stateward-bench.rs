@@ -9,10 +9,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use stateward_engine::bench::{Memory, StateBench, open_bare, open_state};
+use stateward_engine::bench::{Equipment, Memory, StateBench, open_bare, open_state};
 use stateward_tests::figure::Figure;
 use stateward_tests::keyed;
 
+/// As a job has it.
+const FULL: Equipment = Equipment { instrumented: true, ttl: true };
 /// Keys of the hot set: they fit every cache.
 const HOT_KEYS: u64 = 10_000;
 /// Keys of the uniform set.
@@ -21,7 +23,7 @@ const UNIFORM_KEYS: u64 = 1_000_000;
 const COMMIT_EVERY: u64 = 20_000;
 
 /// All of them.
-const BENCHES: [&str; 3] = ["keyed", "page", "state"];
+const BENCHES: [&str; 4] = ["keyed", "page", "state", "ttl"];
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -50,10 +52,11 @@ fn main() -> Result<()> {
     };
     let names: Vec<&str> =
         arguments.iter().map(String::as_str).filter(|a| !a.starts_with("--")).collect();
-    let cases: [(&str, Case); 3] = [
+    let cases: [(&str, Case); 4] = [
         ("state/hot_set", hot_set),
         ("state/uniform", uniform),
         ("state/instrumentation", instrumentation),
+        ("ttl/on", ttl),
     ];
     let single: Vec<String> = cases
         .iter()
@@ -67,7 +70,8 @@ fn main() -> Result<()> {
     }
     let asked = |name| names.is_empty() || names.contains(&name);
     for (name, case) in cases {
-        if asked("state") || asked(name) {
+        let bench = name.split('/').next().unwrap_or_default();
+        if asked(bench) || asked(name) {
             case(&settings)?.print(settings.json)?;
         }
     }
@@ -179,7 +183,7 @@ fn roomy() -> Memory {
 
 fn hot_set(settings: &Settings) -> Result<Figure> {
     let dir = tempfile::tempdir()?;
-    let mut ours = open_state(&dir.path().join("ours"), roomy(), true)?;
+    let mut ours = open_state(&dir.path().join("ours"), roomy(), FULL)?;
     let mut theirs = open_bare(&dir.path().join("theirs"), roomy())?;
     let ratios = pairs(settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
     Ok(ratio("hot_set", ratios, "bare RocksDB"))
@@ -202,7 +206,7 @@ fn uniform(settings: &Settings) -> Result<Figure> {
     let (ours_dir, theirs_dir) = (dir.path().join("ours"), dir.path().join("theirs"));
     // of a memtable two may be held; an overflow would have its own besides, so there must be none
     let memory = Memory { write_cache: 4 << 20, block_cache: 3 << 20, memtable: 3 << 19 };
-    let mut ours = open_state(&ours_dir, memory, true)?;
+    let mut ours = open_state(&ours_dir, memory, FULL)?;
     let memory = Memory { write_cache: 0, block_cache: 6 << 20, memtable: 2 << 20 };
     let mut theirs = open_bare(&theirs_dir, memory)?;
     fill(ours.as_mut())?;
@@ -237,14 +241,23 @@ fn bytes_below(dir: &Path) -> u64 {
 
 fn instrumentation(settings: &Settings) -> Result<Figure> {
     let dir = tempfile::tempdir()?;
-    let mut ours = open_state(&dir.path().join("on"), roomy(), true)?;
-    let mut theirs = open_state(&dir.path().join("off"), roomy(), false)?;
-    // the difference is small, so many pairs, each short beside the machine's own changes of pace
-    let settings = Settings {
-        pairs: settings.pairs * 4,
-        operations: settings.operations * 2,
-        json: settings.json,
-    };
-    let ratios = pairs(&settings, HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
+    let mut ours = open_state(&dir.path().join("on"), roomy(), FULL)?;
+    let mut theirs =
+        open_state(&dir.path().join("off"), roomy(), Equipment { instrumented: false, ..FULL })?;
+    let ratios = pairs(&many(settings), HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
     Ok(ratio("instrumentation", ratios, "telemetry compiled out"))
+}
+
+/// For small differences: many pairs, each short beside the machine's own changes of pace.
+fn many(settings: &Settings) -> Settings {
+    Settings { pairs: settings.pairs * 4, operations: settings.operations * 2, json: settings.json }
+}
+
+fn ttl(settings: &Settings) -> Result<Figure> {
+    let dir = tempfile::tempdir()?;
+    let mut ours = open_state(&dir.path().join("with"), roomy(), FULL)?;
+    let without = Equipment { ttl: false, ..FULL };
+    let mut theirs = open_state(&dir.path().join("without"), roomy(), without)?;
+    let runs = pairs(&many(settings), HOT_KEYS, ours.as_mut(), theirs.as_mut())?;
+    Ok(Figure { bench: "ttl", case: "on", runs, against: Some("no TTL") })
 }
