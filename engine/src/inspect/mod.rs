@@ -56,7 +56,8 @@ impl InspectOptions {
     /// The TTL that a state is judged by.
     fn ttl_of(&self, operator: Option<&str>, state: &str) -> Option<i64> {
         let is_meant = |name: &str| {
-            name == state || (name.strip_suffix(state).and_then(|n| n.strip_suffix('/'))) == operator
+            let of_operator = operator.map(|operator| format!("{operator}/{state}"));
+            name == state || of_operator.as_deref() == Some(name)
         };
         let named = self.ttl_millis_of.iter().find(|(name, _)| is_meant(name));
         named.map(|(_, ttl)| *ttl).or(self.ttl_millis)

@@ -61,7 +61,8 @@ impl Place {
 pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, Unread> {
     let unread = |e: std::io::Error| Unread::new(dir, format!("cannot be listed: {e}"));
     let entries = fs::read_dir(dir).map_err(unread)?;
-    let mut paths = entries.map(|entry| Ok(entry.map_err(unread)?.path())).collect::<Result<Vec<_>, _>>()?;
+    let mut paths =
+        entries.map(|entry| Ok(entry.map_err(unread)?.path())).collect::<Result<Vec<_>, _>>()?;
     paths.sort();
     Ok(paths)
 }

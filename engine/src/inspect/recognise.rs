@@ -125,7 +125,16 @@ fn stateward(
 ) -> Result<Taken, Error> {
     let mut taken = Taken::new(taken_for);
     if manifest.is_none() {
-        taken.notes.push("no job.json two folders up: states go by their numbers".into());
+        taken.notes.push("no job.json two folders up: states go by their numbers, and those on the heap are left out".into());
+    }
+    let wants_db = manifest
+        .as_ref()
+        .is_none_or(|manifest| manifest.states.iter().any(|state| state.backend == "rocksdb"));
+    for shard in 0..manifest.as_ref().map_or(0, |manifest| manifest.shards) {
+        let dir = checkpoint.join(format!("shard-{shard}"));
+        if !dir.join("shard.meta").is_file() {
+            taken.unread.push(Unread::new(dir, "is a shard of the job and is not there"));
+        }
     }
     let shards = list(checkpoint).map_err(|e| refuse(checkpoint, e.why))?;
     for dir in shards.into_iter().filter(|dir| dir.join("shard.meta").is_file()) {
@@ -133,7 +142,10 @@ fn stateward(
             taken.unread.push(Unread::new(&dir, e.to_string()));
             ShardMeta::default()
         });
-        let mut set = FileSet::of_folder(&dir.join("db")).unwrap_or_default();
+        let mut set = FileSet::of_folder(&dir.join("db")).unwrap_or_else(|e| {
+            taken.unread.extend(wants_db.then_some(e));
+            FileSet::default()
+        });
         // the write-ahead log is off: the changelog is the truth
         set.wants_log = false;
         let shard = Shard { dir, set, meta, manifest: manifest.clone() };
@@ -159,8 +171,12 @@ fn flink(dir: &Path) -> Result<Taken, Error> {
     }
     for Subtask { operator, index, max_parallelism, keyed } in subtasks {
         let group_bytes = Some(if max_parallelism > 128 { 2 } else { 1 });
-        let mut part =
-            Part { operator: Some(operator), rows: Rows::Rocks(FileSet::default()), known: Vec::new(), group_bytes };
+        let mut part = Part {
+            operator: Some(operator),
+            rows: Rows::Rocks(FileSet::default()),
+            known: Vec::new(),
+            group_bytes,
+        };
         let at = format!("{} {index}", part.operator.as_deref().unwrap_or_default());
         let first = match keyed {
             KeyedHandle::Stream { offsets, file } => {
@@ -227,10 +243,14 @@ fn found(dir: &Path, name: &str, file: FileRef, unread: &mut Vec<Unread>) -> Opt
     };
     let last = path.rsplit('/').next().filter(|last| !matches!(*last, "" | "." | ".."))?;
     let beside = dir.parent().unwrap_or(dir);
-    let places = [dir.join(last), beside.join("shared").join(last), beside.join("taskowned").join(last)];
+    let places =
+        [dir.join(last), beside.join("shared").join(last), beside.join("taskowned").join(last)];
     let place = places.into_iter().find(|place| place.is_file());
     if place.is_none() {
-        unread.push(Unread::new(name, format!("is {path}, which is neither in this folder nor in shared/ beside it")));
+        unread.push(Unread::new(
+            name,
+            format!("is {path}, which is neither in this folder nor in shared/ beside it"),
+        ));
     }
     place.map(Place::Path)
 }

@@ -168,7 +168,7 @@ pub struct Figures {
     pub newest_millis: Option<i64>,
     /// Ages of the entries in ms, in the buckets of all histograms; future times count as 0.
     pub ages: Option<Histogram>,
-    /// Entries with a time after `now`.
+    /// Entries that were last accessed after `now`.
     pub future_entries: u64,
 }
 

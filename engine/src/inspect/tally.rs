@@ -10,9 +10,7 @@ use stateward_model::{
 
 use super::flink::hex;
 use super::form::Form;
-use super::report::{
-    Basis, Figures, FileInspection, LargeKey, Stamp, StateInspection,
-};
+use super::report::{Basis, Figures, FileInspection, LargeKey, Stamp, StateInspection};
 use super::rocks::{Deed, Entry, Visit};
 
 /// Largest rows that are named.
@@ -166,8 +164,7 @@ impl Counting {
         let judged = form.stamp() == Stamp::LastAccess && tally.ttl_millis.is_some();
         files.iter_mut().for_each(|file| file.expired = judged.then_some(0));
         let first_file = tally.take_files(files);
-        tally.is_swept |=
-            matches!(form, Form::Stateward { cut_off, .. } if cut_off > i64::MIN);
+        tally.is_swept |= matches!(form, Form::Stateward { cut_off, .. } if cut_off > i64::MIN);
         Self { tally, form, now, first_file }
     }
 
@@ -217,7 +214,8 @@ impl Counting {
         widen(&mut figures.oldest_millis, &mut figures.newest_millis, ts);
         let Some(now) = self.now else { return };
         let age = u64::try_from(now.saturating_sub(ts)).unwrap_or(0);
-        figures.future_entries += u64::from(ts > now);
+        let is_future = self.form.stamp() == Stamp::LastAccess && ts > now;
+        figures.future_entries += u64::from(is_future);
         if let Some(slot) = self.tally.ages.get_mut(bucket_of(age)) {
             *slot += 1;
         }

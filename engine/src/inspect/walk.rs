@@ -119,7 +119,15 @@ pub(super) fn walk<P: Pass>(
             Rows::Rocks(set) => {
                 let origin = |family: &StoreFamily| rocks_origin(part, family);
                 let operator = |_: &StoreFamily| (part.operator.clone(), None);
-                walk_store(dir, part, set, &Names { origin: &origin, names: &operator }, pass, remarks, progress);
+                walk_store(
+                    dir,
+                    part,
+                    set,
+                    &Names { origin: &origin, names: &operator },
+                    pass,
+                    remarks,
+                    progress,
+                );
             }
             Rows::Shard(shard) => {
                 let origin = |family: &StoreFamily| shard_origin(shard, family);
@@ -127,7 +135,15 @@ pub(super) fn walk<P: Pass>(
                     Some(entry) => (Some(entry.operator.clone()), Some(entry.state.clone())),
                     None => (None, None),
                 };
-                walk_store(dir, part, &shard.set, &Names { origin: &origin, names: &names }, pass, remarks, progress);
+                walk_store(
+                    dir,
+                    part,
+                    &shard.set,
+                    &Names { origin: &origin, names: &names },
+                    pass,
+                    remarks,
+                    progress,
+                );
                 walk_heaps(shard, pass, remarks);
             }
             Rows::Canonical(place, offsets) => {
@@ -279,8 +295,10 @@ fn walk_stream<P: Pass>(
             })
         })
         .collect();
-    let mut starts: Vec<u64> =
-        offsets.iter().filter_map(|offset| u64::try_from(*offset).ok().filter(|at| *at > 0)).collect();
+    let mut starts: Vec<u64> = offsets
+        .iter()
+        .filter_map(|offset| u64::try_from(*offset).ok().filter(|at| *at > 0))
+        .collect();
     starts.sort_unstable();
     for (at, start) in starts.iter().enumerate() {
         let end = starts.get(at + 1).copied().unwrap_or_else(|| place.bytes());
@@ -296,7 +314,9 @@ fn walk_stream<P: Pass>(
             visited.map_err(|e| e.to_string())
         });
         if let Err(e) = outcome {
-            remarks.unread.push(place.unread(format!("the key group at byte {start} is torn: {e}")));
+            remarks
+                .unread
+                .push(place.unread(format!("the key group at byte {start} is torn: {e}")));
         }
         if nameless > 0 {
             remarks.unread.push(place.unread(format!(

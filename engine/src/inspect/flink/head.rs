@@ -93,9 +93,9 @@ fn starts(bytes: &[u8]) -> Vec<(usize, String, String)> {
     }
     for at in memchr::memmem::find_iter(bytes, QUEUED) {
         // the number of the kind lies in front of what is looked for
-        let end = at.checked_sub(4).filter(|end| {
-            bytes.get(*end..at).is_some_and(|number| number == [0, 0, 0, 3])
-        });
+        let end = at
+            .checked_sub(4)
+            .filter(|end| bytes.get(*end..at).is_some_and(|number| number == [0, 0, 0, 3]));
         if let Some((start, name)) = end.and_then(|end| name_before(bytes, end)) {
             found.push((start, name, "timer".into()));
         }

@@ -129,7 +129,8 @@ pub(crate) fn layout_of(state: &KnownState, group_bytes: usize) -> Layout {
 /// Guesses the layout of a column family from some of its rows.
 pub(crate) fn guess(family: &str, has_ttl_filter: Option<bool>, rows: &Sample) -> Layout {
     if family.starts_with("_timer_state/") {
-        let fits = |bytes: usize| share(rows, |key, _| flipped(key, bytes).is_some_and(is_plausible));
+        let fits =
+            |bytes: usize| share(rows, |key, _| flipped(key, bytes).is_some_and(is_plausible));
         let group_bytes = if fits(2) > fits(1) { 2 } else { 1 };
         let stamp = Stamp::FireTime;
         return Layout { kind: KnownKind::Timer, stamp, key: None, group_bytes };

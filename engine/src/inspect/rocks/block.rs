@@ -42,12 +42,18 @@ pub(super) fn decompress(block: Vec<u8>, compression: u8) -> Result<Vec<u8>, Mal
             zstd::bulk::decompress(cursor.rest(), bytes)
                 .map_err(|_e| Malformed("a zstd block cannot be decompressed"))
         }
-        _ => Err(Malformed("a block is compressed in a way that is not read here (zlib, bzip2, XPRESS or with a dictionary)")),
+        _ => Err(Malformed(
+            "a block is compressed in a way that is not read here (zlib, bzip2, XPRESS or with a dictionary)",
+        )),
     }
 }
 
 fn within(bytes: usize) -> Result<usize, Malformed> {
-    if bytes > BLOCK_BYTES_MAX { Err(Malformed("a block claims to be too large")) } else { Ok(bytes) }
+    if bytes > BLOCK_BYTES_MAX {
+        Err(Malformed("a block claims to be too large"))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// The entries of a block, in order.

@@ -63,9 +63,7 @@ impl ChecksumKind {
             Self::Crc32c => masked_crc32c(&[block, &[compression]]),
             Self::XxHash => xxh32(&[block, &[compression]].concat(), 0),
             Self::XxHash64 => xxh64(&[block, &[compression]].concat(), 0) as u32,
-            Self::Xxh3 => {
-                xxh3_64(block) as u32 ^ u32::from(compression).wrapping_mul(0x6b90_83d9)
-            }
+            Self::Xxh3 => xxh3_64(block) as u32 ^ u32::from(compression).wrapping_mul(0x6b90_83d9),
         }
     }
 }

@@ -23,8 +23,9 @@ pub(super) fn families(options: &str) -> BTreeMap<String, FamilyOptions> {
                     family.compaction_filter = Some(value.to_owned());
                 }
                 "merge_operator" => {
-                    let behind = value.split_once("delimiter=").map(|(_, behind)| behind);
-                    family.delimiter = behind.and_then(|text| text.bytes().next());
+                    let appends = value.trim_start_matches("{id=").starts_with("StringAppend");
+                    let behind = value.split_once("delimiter=").map_or(",", |(_, behind)| behind);
+                    family.delimiter = behind.bytes().next().filter(|_| appends);
                 }
                 _ => {}
             }

@@ -75,6 +75,12 @@ pub(crate) struct StoreFamily {
     pub(crate) delimiter: Option<u8>,
 }
 
+impl StoreFamily {
+    fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+}
+
 /// One database.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -118,9 +124,9 @@ impl Store {
         };
         let found = version(&place.read(&mut self.unread));
         if let Some((at, e)) = &found.torn {
-            self.unread.push(place.unread(
-                format!("ends early, at byte {at}: {e}; newer files that it does not name are left out"),
-            ));
+            self.unread.push(place.unread(format!(
+                "ends early, at byte {at}: {e}; newer files that it does not name are left out"
+            )));
         }
         Some(found)
     }
@@ -152,6 +158,13 @@ impl Store {
             }
             self.take_table(name, place, level.map(|(family, file)| (family, file.level)));
         }
+        if version.is_some_and(Version::is_empty)
+            && self.families.iter().any(StoreFamily::has_files)
+        {
+            self.notes.push(
+                "the MANIFEST names no table: every table counts, and no level is known".into(),
+            );
+        }
         if obsolete.0 > 0 {
             self.notes.push(format!(
                 "{} tables of {} bytes that the MANIFEST does not name (obsolete, or newer than it) are left out",
@@ -161,7 +174,10 @@ impl Store {
         for (number, (family, file)) in named {
             self.unread.push(Unread::new(
                 format!("{number:06}.sst"),
-                format!("is named by the MANIFEST for {family} ({} bytes) and is not there", file.bytes),
+                format!(
+                    "is named by the MANIFEST for {family} ({} bytes) and is not there",
+                    file.bytes
+                ),
             ));
         }
     }
@@ -179,8 +195,9 @@ impl Store {
             Some((family, level)) => (family, Some(level)),
             None => (table.properties.family.clone().unwrap_or_default(), None),
         };
-        if !table.properties.comparator.contains("BytewiseComparator") {
-            let e = format!("is sorted by {}, which is not known here", table.properties.comparator);
+        let comparator = &table.properties.comparator;
+        if comparator != "leveldb.BytewiseComparator" {
+            let e = format!("is sorted by {comparator:?}, which is not known here");
             return self.unread.push(place.unread(e));
         }
         if let Some(family) = self.family(&family) {

@@ -19,8 +19,8 @@ const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 const FOOTER_BYTES: usize = 53;
 /// Bytes behind a block: its compression and its checksum.
 const TRAILER_BYTES: usize = 5;
-/// Newest table format that is read.
-const FORMAT_MAX: u32 = 7;
+/// Table formats that are read: before 2 a compressed block had no length.
+const FORMATS: std::ops::RangeInclusive<u32> = 2..=7;
 
 /// What a table says of itself.
 #[derive(Clone, Debug, Default)]
@@ -283,7 +283,6 @@ impl TableEntries {
     pub(crate) fn value(&self) -> &[u8] {
         self.entries.value()
     }
-
 }
 
 /// Splits what RocksDB keeps behind a key off it: sequence and kind, eight bytes.
@@ -302,8 +301,8 @@ fn footer(tail: &[u8], at: u64) -> Result<Footer, Malformed> {
     let format = u32::from_le_bytes(*format);
     let mut cursor = Cursor::new(head);
     let checksum = ChecksumKind::of(cursor.byte()?).ok_or(Malformed("its checksum is unknown"))?;
-    if format > FORMAT_MAX {
-        return Err(Malformed("its table format is newer than what is read here"));
+    if !FORMATS.contains(&format) {
+        return Err(Malformed("its table format is not one of 2 to 7"));
     }
     if format < 6 {
         let metaindex = BlockHandle::read(&mut cursor)?;

@@ -15,7 +15,14 @@ fn declared(now_millis: Option<i64>) -> InspectOptions {
     InspectOptions { now_millis, ttl_millis: None, ttl_millis_of }
 }
 
-fn check(inspection: &Inspection, name: &str, kind: &str, stamp: Stamp, keys: u64, expired: Option<u64>) {
+fn check(
+    inspection: &Inspection,
+    name: &str,
+    kind: &str,
+    stamp: Stamp,
+    keys: u64,
+    expired: Option<u64>,
+) {
     let state = state(inspection, name);
     let found = (state.kind.as_str(), state.stamp, state.figures.live_keys);
     assert_eq!(found, (kind, stamp, keys), "{name}");
@@ -42,7 +49,11 @@ fn rocksdb_folders_copied_from_a_running_flink() {
     // "oldest 180 s"
     let lists = &state(&found, "recent-events").figures;
     assert_eq!(lists.oldest_millis.map(|oldest| (COPIED_AT - oldest) / 1_000), Some(180));
-    assert!(found.notes.iter().any(|note| note.contains("no write-ahead log")), "{:?}", found.notes);
+    assert!(
+        found.notes.iter().any(|note| note.contains("no write-ahead log")),
+        "{:?}",
+        found.notes
+    );
     // what the layout dump says of the tables
     let files = &state(&found, "page-counts").files;
     let table = (files[0].name.as_str(), files[0].level, files[0].bytes, files[0].entries);

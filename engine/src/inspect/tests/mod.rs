@@ -1,6 +1,9 @@
 //! Folders of a real Flink, and of a job of ours, against counts that are known.
 
 mod flink;
+mod stateward;
+mod oracle;
+mod damage;
 
 use std::path::{Path, PathBuf};
 
