@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::InspectOptions;
-use super::recognise::{Part, Rows, Taken, recognise};
+use super::recognise::{Part, Recognised, Rows, recognise};
 use super::report::{Inspection, NowFrom, TakenFor};
 use super::rocks::{Entry, Visit};
 use super::scout::{Scout, StateKey};
@@ -71,7 +71,7 @@ pub(super) fn inspection(
     options: &InspectOptions,
     tell: &mut dyn FnMut(u64, u64),
 ) -> Result<Inspection, Error> {
-    let Taken { mut taken_for, parts, unread, mut notes } = recognise(dir)?;
+    let Recognised { mut taken_for, parts, unread, mut notes } = recognise(dir)?;
     let known = options
         .now_millis
         .map(|now| (now, NowFrom::Given))

@@ -34,8 +34,8 @@ use std::path::Path;
 
 pub use checkpoint::{Inspected, Row, StateRows, inspect};
 pub use report::{
-    Basis, Figures, FileInspection, Inspection, LargeKey, NowFrom, Stamp, StateInspection,
-    TakenFor, Unread,
+    Basis, Figures, FileInspection, FolderVerdict, Inspection, LargeKey, NowFrom, Stamp,
+    StateInspection, TakenFor, Unread,
 };
 
 use crate::error::Error;

@@ -54,25 +54,25 @@ pub(super) struct Shard {
 
 /// A folder that was recognised.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct Recognised {
     pub(super) taken_for: TakenFor,
     pub(super) parts: Vec<Part>,
     pub(super) unread: Vec<Unread>,
     pub(super) notes: Vec<String>,
 }
 
-impl Taken {
+impl Recognised {
     fn new(taken_for: TakenFor) -> Self {
         Self { taken_for, parts: Vec::new(), unread: Vec::new(), notes: Vec::new() }
     }
 }
 
 /// Finds out what a folder is.
-pub(super) fn recognise(dir: &Path) -> Result<Taken, Error> {
+pub(super) fn recognise(dir: &Path) -> Result<Recognised, Error> {
     let paths = list(dir).map_err(|e| refuse(dir, e.why))?;
     if dir.join("job.json").is_file() {
         let (epoch, checkpoint) = newest_checkpoint(dir)?;
-        let mut taken = stateward(&checkpoint, Some(read_manifest(dir)?), TakenFor::StatewardJob)?;
+        let mut taken = stateward(&checkpoint, Some(&read_manifest(dir)?), TakenFor::StatewardJob)?;
         taken.notes.push(format!(
             "the checkpoint ends epoch {epoch}; what the changelog committed behind it is not in these figures"
         ));
@@ -81,7 +81,7 @@ pub(super) fn recognise(dir: &Path) -> Result<Taken, Error> {
     if paths.iter().any(|path| path.join("shard.meta").is_file()) {
         let job_dir = dir.parent().and_then(Path::parent);
         let manifest = job_dir.and_then(|job_dir| read_manifest(job_dir).ok());
-        return stateward(dir, manifest, TakenFor::StatewardCheckpoint);
+        return stateward(dir, manifest.as_ref(), TakenFor::StatewardCheckpoint);
     }
     if dir.join("_metadata").is_file() {
         return flink(dir);
@@ -96,7 +96,7 @@ pub(super) fn recognise(dir: &Path) -> Result<Taken, Error> {
         taken.notes.push(format!("the newest one here: {}", newest.display()));
         return Ok(taken);
     }
-    let mut taken = Taken::new(TakenFor::FlinkRocksdb);
+    let mut taken = Recognised::new(TakenFor::FlinkRocksdb);
     databases(dir, DEPTH_MAX, &mut taken);
     if taken.parts.is_empty() {
         taken = loose(&paths);
@@ -120,17 +120,16 @@ fn checkpoint_number(path: &Path) -> Option<u64> {
 
 fn stateward(
     checkpoint: &Path,
-    manifest: Option<Manifest>,
+    manifest: Option<&Manifest>,
     taken_for: TakenFor,
-) -> Result<Taken, Error> {
-    let mut taken = Taken::new(taken_for);
+) -> Result<Recognised, Error> {
+    let mut taken = Recognised::new(taken_for);
     if manifest.is_none() {
         taken.notes.push("no job.json two folders up: states go by their numbers, and those on the heap are left out".into());
     }
     let wants_db = manifest
-        .as_ref()
         .is_none_or(|manifest| manifest.states.iter().any(|state| state.backend == "rocksdb"));
-    for shard in 0..manifest.as_ref().map_or(0, |manifest| manifest.shards) {
+    for shard in 0..manifest.map_or(0, |manifest| manifest.shards) {
         let dir = checkpoint.join(format!("shard-{shard}"));
         if !dir.join("shard.meta").is_file() {
             taken.unread.push(Unread::new(dir, "is a shard of the job and is not there"));
@@ -148,7 +147,7 @@ fn stateward(
         });
         // the write-ahead log is off: the changelog is the truth
         set.wants_log = false;
-        let shard = Shard { dir, set, meta, manifest: manifest.clone() };
+        let shard = Shard { dir, set, meta, manifest: manifest.cloned() };
         taken.parts.push(Part {
             operator: None,
             rows: Rows::Shard(Box::new(shard)),
@@ -159,8 +158,8 @@ fn stateward(
     Ok(taken)
 }
 
-fn flink(dir: &Path) -> Result<Taken, Error> {
-    let mut taken = Taken::new(TakenFor::FlinkCheckpoint);
+fn flink(dir: &Path) -> Result<Recognised, Error> {
+    let mut taken = Recognised::new(TakenFor::FlinkCheckpoint);
     let path = dir.join("_metadata");
     let bytes = Place::Path(path.clone()).read(&mut taken.unread);
     let Metadata { version, checkpoint_id, subtasks, torn } =
@@ -255,7 +254,7 @@ fn found(dir: &Path, name: &str, file: FileRef, unread: &mut Vec<Unread>) -> Opt
     place.map(Place::Path)
 }
 
-fn databases(dir: &Path, depth: usize, taken: &mut Taken) {
+fn databases(dir: &Path, depth: usize, taken: &mut Recognised) {
     let paths = list(dir).unwrap_or_else(|e| {
         taken.unread.push(e);
         Vec::new()
@@ -290,8 +289,8 @@ fn operator_in(dir: &Path) -> Option<String> {
     })
 }
 
-fn loose(paths: &[PathBuf]) -> Taken {
-    let mut taken = Taken::new(TakenFor::LooseTables);
+fn loose(paths: &[PathBuf]) -> Recognised {
+    let mut taken = Recognised::new(TakenFor::LooseTables);
     let tables = paths.iter().filter(|path| path.is_file() && is_table(path));
     let files: BTreeMap<_, _> = tables
         .filter_map(|path| {

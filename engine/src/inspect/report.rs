@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use stateward_model::{Histogram, Verdict};
+use stateward_model::{Histogram, VerdictKind};
 
 /// What a folder holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,8 +38,10 @@ impl Inspection {
 #[serde(rename_all = "snake_case")]
 pub enum TakenFor {
     /// A job of Stateward's: its newest checkpoint.
+    #[serde(rename = "job")]
     StatewardJob,
     /// One checkpoint of Stateward's.
+    #[serde(rename = "checkpoint")]
     StatewardCheckpoint,
     /// RocksDB folders with states of Flink's.
     FlinkRocksdb,
@@ -132,7 +134,18 @@ pub struct StateInspection {
     /// Its tables; none where it is not in RocksDB.
     pub files: Vec<FileInspection>,
     /// Whether its TTL works, as far as a folder can tell.
-    pub verdict: Verdict,
+    pub verdict: FolderVerdict,
+}
+
+/// The verdict of the state page, from what a folder holds: nobody's reads are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FolderVerdict {
+    /// The answer.
+    pub kind: VerdictKind,
+    /// Bytes that are expired, or written off and not reclaimed; `None` where no TTL is known.
+    pub debt_bytes: Option<u64>,
+    /// All bytes of entries, live, expired or written off.
+    pub total_bytes: u64,
 }
 
 /// Figures of a state. All are exact where everything was read and the layout is right.

@@ -5,12 +5,14 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use stateward_model::{
-    Evidence, HISTOGRAM_BUCKETS, Histogram, Verdict, VerdictKind, bucket_of, expired, judge,
+    Evidence, HISTOGRAM_BUCKETS, Histogram, VerdictKind, bucket_of, expired, judge,
 };
 
 use super::flink::hex;
 use super::form::Form;
-use super::report::{Basis, Figures, FileInspection, LargeKey, Stamp, StateInspection};
+use super::report::{
+    Basis, Figures, FileInspection, FolderVerdict, LargeKey, Stamp, StateInspection,
+};
 use super::rocks::{Deed, Entry, Visit};
 
 /// Largest rows that are named.
@@ -36,8 +38,6 @@ pub(super) struct Tally {
     age_sum: u64,
     largest: BinaryHeap<Reverse<LargeKey>>,
     files: Vec<FileInspection>,
-    /// A cut-off has been committed: the state has a TTL, whichever.
-    is_swept: bool,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +64,6 @@ impl Tally {
             age_sum: 0,
             largest: BinaryHeap::new(),
             files: Vec::new(),
-            is_swept: false,
         }
     }
 
@@ -107,7 +106,6 @@ impl Tally {
         let live = figures.live_keys;
         let mut largest: Vec<_> = self.largest.into_iter().map(|Reverse(key)| key).collect();
         largest.sort_unstable_by(|a, b| b.cmp(a));
-        let has_ttl = self.ttl_millis.is_some() || self.is_swept;
         StateInspection {
             operator,
             state,
@@ -116,7 +114,7 @@ impl Tally {
             stamp: self.stamp,
             plausible_ratio: (live > 0).then(|| self.plausible as f64 / live as f64),
             ttl_millis: self.ttl_millis.filter(|_| can_expire),
-            verdict: verdict(self.stamp, self.ttl_millis, has_ttl, &figures),
+            verdict: verdict(self.stamp, self.ttl_millis, &figures),
             figures,
             largest,
             files: self.files,
@@ -125,24 +123,24 @@ impl Tally {
 }
 
 /// What a folder alone can tell: whether expired entries lie about. Who reads when is not in it.
-fn verdict(stamp: Stamp, ttl_millis: Option<i64>, has_ttl: bool, figures: &Figures) -> Verdict {
+fn verdict(stamp: Stamp, ttl_millis: Option<i64>, figures: &Figures) -> FolderVerdict {
     let written_off = figures.written_off_bytes;
-    let expired = figures.expired_bytes.unwrap_or(0);
+    let debt_bytes = figures.expired_bytes.map(|expired| expired + written_off);
+    let total_bytes = figures.logical_bytes + written_off;
     let evidence = Evidence {
         ttl_millis: ttl_millis.filter(|_| stamp == Stamp::LastAccess),
         entries: figures.entries - figures.expired_entries.unwrap_or(0),
-        debt_bytes: expired + written_off,
-        total_bytes: figures.logical_bytes + written_off,
+        debt_bytes: debt_bytes.unwrap_or(written_off),
+        total_bytes,
         ..Evidence::default()
     };
-    match stamp {
-        Stamp::LastAccess if !has_ttl || ttl_millis.is_none() => {
-            Verdict { kind: VerdictKind::CannotTell, evidence }
-        }
-        Stamp::LastAccess | Stamp::None => judge(evidence),
+    let kind = match stamp {
+        Stamp::LastAccess if ttl_millis.is_none() => VerdictKind::CannotTell,
+        Stamp::LastAccess | Stamp::None => judge(evidence).kind,
         // timers fire and windows close: no TTL is expected of them
-        Stamp::FireTime | Stamp::WindowEnd => Verdict { kind: VerdictKind::CannotTell, evidence },
-    }
+        Stamp::FireTime | Stamp::WindowEnd => VerdictKind::CannotTell,
+    };
+    FolderVerdict { kind, debt_bytes, total_bytes }
 }
 
 /// Counts the rows of one part of a state.
@@ -162,9 +160,10 @@ impl Counting {
         mut files: Vec<FileInspection>,
     ) -> Self {
         let judged = form.stamp() == Stamp::LastAccess && tally.ttl_millis.is_some();
-        files.iter_mut().for_each(|file| file.expired = judged.then_some(0));
+        for file in &mut files {
+            file.expired = judged.then_some(0);
+        }
         let first_file = tally.take_files(files);
-        tally.is_swept |= matches!(form, Form::Stateward { cut_off, .. } if cut_off > i64::MIN);
         Self { tally, form, now, first_file }
     }
 
@@ -248,5 +247,34 @@ impl Visit for Counting {
         self.tally.used += 1;
         self.count(key, value);
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// §9, verdict: each answer that a folder can give, and what it takes.
+    #[test]
+    fn a_folder_tells_no_ttl_and_cleanup_behind_and_no_more() {
+        let figures = |expired_bytes: Option<u64>, written_off_bytes: u64| Figures {
+            logical_bytes: 8 << 20,
+            expired_bytes,
+            written_off_bytes,
+            ..Figures::default()
+        };
+        let (behind, little) = (Some(4 << 20), Some(1 << 19));
+        let cases = [
+            (Stamp::None, None, figures(None, 0), VerdictKind::NoTtl),
+            (Stamp::LastAccess, None, figures(None, 0), VerdictKind::CannotTell),
+            (Stamp::LastAccess, Some(1), figures(behind, 0), VerdictKind::CleanupBehind),
+            (Stamp::LastAccess, Some(1), figures(little, 4 << 20), VerdictKind::CleanupBehind),
+            (Stamp::LastAccess, Some(1), figures(little, 0), VerdictKind::CannotTell),
+            (Stamp::WindowEnd, Some(1), figures(None, 0), VerdictKind::CannotTell),
+            (Stamp::FireTime, Some(1), figures(None, 0), VerdictKind::CannotTell),
+        ];
+        for (stamp, ttl, figures, expected) in cases {
+            assert_eq!(verdict(stamp, ttl, &figures).kind, expected, "{stamp:?} {ttl:?}");
+        }
     }
 }

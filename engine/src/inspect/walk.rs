@@ -114,83 +114,145 @@ pub(super) fn walk<P: Pass>(
     remarks: &mut Remarks,
     progress: &mut Progress<'_>,
 ) {
+    let mut walk = Walk { dir, pass, remarks, progress };
     for part in parts {
         match &part.rows {
-            Rows::Rocks(set) => {
-                let origin = |family: &StoreFamily| rocks_origin(part, family);
-                let operator = |_: &StoreFamily| (part.operator.clone(), None);
-                walk_store(
-                    dir,
-                    part,
-                    set,
-                    &Names { origin: &origin, names: &operator },
-                    pass,
-                    remarks,
-                    progress,
-                );
-            }
+            Rows::Rocks(set) => walk.store(part, set),
             Rows::Shard(shard) => {
-                let origin = |family: &StoreFamily| shard_origin(shard, family);
-                let names = |family: &StoreFamily| match entry_of(shard, &family.name) {
-                    Some(entry) => (Some(entry.operator.clone()), Some(entry.state.clone())),
-                    None => (None, None),
-                };
-                walk_store(
-                    dir,
-                    part,
-                    &shard.set,
-                    &Names { origin: &origin, names: &names },
-                    pass,
-                    remarks,
-                    progress,
-                );
-                walk_heaps(shard, pass, remarks);
+                walk.store(part, &shard.set);
+                walk.heaps(shard);
             }
-            Rows::Canonical(place, offsets) => {
-                walk_stream(part, place, offsets, pass, remarks, progress);
-            }
+            Rows::Canonical(place, offsets) => walk.stream(part, place, offsets),
         }
     }
 }
 
-/// How a store's families are called, and what is known of them.
-struct Names<'a> {
-    origin: &'a dyn Fn(&StoreFamily) -> Origin,
-    /// Operator and state; a state without a name goes by its family's.
-    names: &'a dyn Fn(&StoreFamily) -> (Option<String>, Option<String>),
+struct Walk<'a, 'b, P> {
+    dir: &'a Path,
+    pass: &'a mut P,
+    remarks: &'a mut Remarks,
+    progress: &'a mut Progress<'b>,
 }
 
-fn walk_store<P: Pass>(
-    dir: &Path,
-    part: &Part,
-    set: &FileSet,
-    names: &Names<'_>,
-    pass: &mut P,
-    remarks: &mut Remarks,
-    progress: &mut Progress<'_>,
-) {
-    let mut store = Store::open(set);
-    remarks.unread.append(&mut store.unread);
-    remarks.notes.append(&mut store.notes);
-    for family in store.families {
-        // RocksDB always has it; neither Flink nor Stateward puts anything there
-        if family.name == "default" && family.files.is_empty() && family.logged.is_empty() {
-            continue;
+impl<P: Pass> Walk<'_, '_, P> {
+    fn store(&mut self, part: &Part, set: &FileSet) {
+        let mut store = Store::open(set);
+        self.remarks.unread.append(&mut store.unread);
+        self.remarks.notes.append(&mut store.notes);
+        for family in store.families {
+            // RocksDB always has it; neither Flink nor Stateward puts anything there
+            if family.name == "default" && family.files.is_empty() && family.logged.is_empty() {
+                continue;
+            }
+            let bytes = family.files.iter().map(|file| file.table.bytes()).sum::<u64>();
+            let goal = self.progress.done.saturating_add(bytes);
+            let (operator, name) = names(part, &family);
+            let mut eye = self.pass.begin(Family {
+                operator,
+                name,
+                origin: origin(part, &family),
+                files: family.files.iter().map(|file| describe(self.dir, file)).collect(),
+                group_bytes: part.group_bytes,
+            });
+            let mut watched = Watched { eye: &mut eye, progress: self.progress, bytes: 0 };
+            merge(family, &mut self.remarks.unread, &mut watched);
+            self.pass.end(eye);
+            self.progress.add(goal.saturating_sub(self.progress.done));
         }
-        let bytes = family.files.iter().map(|file| file.table.bytes()).sum::<u64>();
-        let goal = progress.done.saturating_add(bytes);
-        let (operator, state) = (names.names)(&family);
-        let mut eye = pass.begin(Family {
-            operator,
-            name: state.unwrap_or_else(|| family.name.clone()),
-            origin: (names.origin)(&family),
-            files: family.files.iter().map(|file| describe(dir, file)).collect(),
+    }
+
+    /// States on the heap: one file each.
+    fn heaps(&mut self, shard: &Shard) {
+        let states = shard.manifest.iter().flat_map(|manifest| &manifest.states);
+        for entry in states.filter(|entry| entry.backend == "heap") {
+            let file = format!("state-{:03}", entry.id);
+            let mut heap = HeapStore::new(&file, SharedCutOff::default());
+            if let Err(e) = heap.load(&shard.dir) {
+                self.remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
+                continue;
+            }
+            let cut_off = ledger_of(&shard.meta, entry.id).0;
+            let mut eye = self.pass.begin(Family {
+                operator: Some(entry.operator.clone()),
+                name: entry.state.clone(),
+                origin: Origin::Stateward { kind: entry.kind.clone(), cut_off },
+                files: Vec::new(),
+                group_bytes: None,
+            });
+            let mut go_on = true;
+            let read = heap.prefix(&[], &mut |key, row| {
+                go_on = go_on && eye.row(key, Some(row)).is_continue();
+            });
+            self.pass.end(eye);
+            if let Err(e) = read {
+                self.remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
+            }
+        }
+    }
+
+    /// A canonical savepoint: the states of a key group follow one another.
+    fn stream(&mut self, part: &Part, place: &Place, offsets: &[i64]) {
+        let family = |known: &KnownState| Family {
+            operator: part.operator.clone(),
+            name: known.name.clone(),
+            origin: Origin::Flink(known.clone()),
+            files: Vec::new(),
             group_bytes: part.group_bytes,
-        });
-        let mut watched = Watched { eye: &mut eye, progress, bytes: 0 };
-        merge(family, &mut remarks.unread, &mut watched);
-        pass.end(eye);
-        progress.add(goal.saturating_sub(progress.done));
+        };
+        let mut eyes: Vec<_> =
+            part.known.iter().map(|known| (self.pass.begin(family(known)), true)).collect();
+        // a key group without rows has no place
+        let starts = offsets.iter().filter_map(|offset| u64::try_from(*offset).ok());
+        let mut starts: Vec<u64> = starts.filter(|start| *start > 0).collect();
+        starts.sort_unstable();
+        for (at, start) in starts.iter().enumerate() {
+            let end = starts.get(at + 1).copied().unwrap_or_else(|| place.bytes());
+            let length = end.saturating_sub(*start);
+            let mut nameless = 0_u64;
+            let group = read_range(place, *start, length);
+            let outcome = group.map_err(|e| e.to_string()).and_then(|group| {
+                let visited =
+                    visit_group(&group, &mut |state, key, value| match eyes.get_mut(state) {
+                        Some((eye, go_on)) => {
+                            *go_on = *go_on && eye.row(key, Some(value)).is_continue();
+                        }
+                        None => nameless += 1,
+                    });
+                visited.map_err(|e| e.to_string())
+            });
+            if let Err(e) = outcome {
+                let why = format!("the key group at byte {start} is torn: {e}");
+                self.remarks.unread.push(place.unread(why));
+            }
+            if nameless > 0 {
+                self.remarks.unread.push(place.unread(format!(
+                    "{nameless} rows of the key group at byte {start} belong to states that the head does not name"
+                )));
+            }
+            self.progress.add(length);
+        }
+        for (eye, _) in eyes {
+            self.pass.end(eye);
+        }
+    }
+}
+
+/// Operator and state of a family.
+fn names(part: &Part, family: &StoreFamily) -> (Option<String>, String) {
+    let entry = match &part.rows {
+        Rows::Shard(shard) => entry_of(shard, &family.name),
+        Rows::Rocks(_) | Rows::Canonical(..) => None,
+    };
+    match entry {
+        Some(entry) => (Some(entry.operator.clone()), entry.state.clone()),
+        None => (part.operator.clone(), family.name.clone()),
+    }
+}
+
+fn origin(part: &Part, family: &StoreFamily) -> Origin {
+    match &part.rows {
+        Rows::Shard(shard) => shard_origin(shard, family),
+        Rows::Rocks(_) | Rows::Canonical(..) => rocks_origin(part, family),
     }
 }
 
@@ -241,89 +303,4 @@ fn shard_origin(shard: &Shard, family: &StoreFamily) -> Origin {
     };
     let kind = entry_of(shard, &family.name).map_or("not known", |entry| entry.kind.as_str());
     Origin::Stateward { kind: kind.to_owned(), cut_off: ledger_of(&shard.meta, id).0 }
-}
-
-/// States on the heap: one file each.
-fn walk_heaps<P: Pass>(shard: &Shard, pass: &mut P, remarks: &mut Remarks) {
-    let states = shard.manifest.iter().flat_map(|manifest| &manifest.states);
-    for entry in states.filter(|entry| entry.backend == "heap") {
-        let mut heap = HeapStore::new(&format!("state-{:03}", entry.id), SharedCutOff::default());
-        if let Err(e) = heap.load(&shard.dir) {
-            remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
-            continue;
-        }
-        let mut eye = pass.begin(Family {
-            operator: Some(entry.operator.clone()),
-            name: entry.state.clone(),
-            origin: Origin::Stateward {
-                kind: entry.kind.clone(),
-                cut_off: ledger_of(&shard.meta, entry.id).0,
-            },
-            files: Vec::new(),
-            group_bytes: None,
-        });
-        let mut go_on = true;
-        let read = heap.prefix(&[], &mut |key, row| {
-            go_on = go_on && eye.row(key, Some(row)).is_continue();
-        });
-        pass.end(eye);
-        if let Err(e) = read {
-            remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
-        }
-    }
-}
-
-/// A canonical savepoint: the states of a key group follow one another.
-fn walk_stream<P: Pass>(
-    part: &Part,
-    place: &Place,
-    offsets: &[i64],
-    pass: &mut P,
-    remarks: &mut Remarks,
-    progress: &mut Progress<'_>,
-) {
-    let mut eyes: Vec<_> = part
-        .known
-        .iter()
-        .map(|known| {
-            pass.begin(Family {
-                operator: part.operator.clone(),
-                name: known.name.clone(),
-                origin: Origin::Flink(known.clone()),
-                files: Vec::new(),
-                group_bytes: part.group_bytes,
-            })
-        })
-        .collect();
-    let mut starts: Vec<u64> = offsets
-        .iter()
-        .filter_map(|offset| u64::try_from(*offset).ok().filter(|at| *at > 0))
-        .collect();
-    starts.sort_unstable();
-    for (at, start) in starts.iter().enumerate() {
-        let end = starts.get(at + 1).copied().unwrap_or_else(|| place.bytes());
-        let length = end.saturating_sub(*start);
-        let mut nameless = 0_u64;
-        let group = read_range(place, *start, length);
-        let outcome = group.map_err(|e| e.to_string()).and_then(|group| {
-            let visited = visit_group(&group, &mut |state, key, value| match eyes.get_mut(state) {
-                // every row counts, so there is nothing to break off
-                Some(eye) => drop(eye.row(key, Some(value))),
-                None => nameless += 1,
-            });
-            visited.map_err(|e| e.to_string())
-        });
-        if let Err(e) = outcome {
-            remarks
-                .unread
-                .push(place.unread(format!("the key group at byte {start} is torn: {e}")));
-        }
-        if nameless > 0 {
-            remarks.unread.push(place.unread(format!(
-                "{nameless} rows of the key group at byte {start} belong to states that the head does not name"
-            )));
-        }
-        progress.add(length);
-    }
-    eyes.into_iter().for_each(|eye| pass.end(eye));
 }

@@ -11,14 +11,14 @@ use crate::inspect::bytes::{Cursor, Malformed};
 const END_OF_GROUP: u16 = 0xffff;
 const STATE_FOLLOWS: u8 = 0x80;
 
-/// Visits the rows of one key group: index of the state, key, value.
+/// Takes in one row: index of its state, key, value.
+pub(crate) type TakeRow<'a> = dyn FnMut(usize, &[u8], &[u8]) + 'a;
+
+/// Visits the rows of one key group.
 ///
 /// # Errors
 /// Where the group is torn or damaged; its rows up to there are visited.
-pub(crate) fn visit_group(
-    group: &[u8],
-    visit: &mut dyn FnMut(usize, &[u8], &[u8]),
-) -> Result<(), Malformed> {
+pub(crate) fn visit_group(group: &[u8], visit: &mut TakeRow<'_>) -> Result<(), Malformed> {
     let mut cursor = Cursor::new(group);
     let mut state = cursor.u16_be()?;
     let mut key = Vec::new();

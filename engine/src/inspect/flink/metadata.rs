@@ -8,6 +8,7 @@
 //! ```
 //! All numbers are big-endian, as Java writes them. What follows the operators is not read.
 
+use super::key::hex;
 use crate::inspect::bytes::{Cursor, Malformed};
 
 const MAGIC: i32 = 0x4960_672d;
@@ -88,7 +89,7 @@ fn operators(cursor: &mut Cursor<'_>, found: &mut Metadata) -> Result<(), Malfor
         if found.version >= 5 {
             (name, uid) = (cursor.utf()?, cursor.utf()?);
         }
-        let id: String = cursor.take(16)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(cursor.take(16)?);
         let operator = [uid, name, id].into_iter().find(|name| !name.is_empty());
         let operator = operator.unwrap_or_default();
         cursor.i32_be()?;

@@ -87,23 +87,23 @@ fn fragment(rest: &[u8]) -> Result<Fragment<'_>, Malformed> {
 mod tests {
     use super::*;
 
-    fn put(log: &mut Vec<u8>, kind: u8, payload: &[u8]) {
-        log.extend(masked_crc32c(&[&[kind], payload]).to_le_bytes());
-        log.extend((payload.len() as u16).to_le_bytes());
-        log.push(kind);
-        log.extend(payload);
+    fn put(into: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+        into.extend(masked_crc32c(&[&[kind], payload]).to_le_bytes());
+        into.extend((payload.len() as u16).to_le_bytes());
+        into.push(kind);
+        into.extend(payload);
     }
 
     #[test]
     fn records_span_blocks_and_a_torn_tail_is_said() {
-        let long = vec![7_u8; LOG_BLOCK_BYTES];
+        let payload = vec![7_u8; LOG_BLOCK_BYTES];
         let mut log = Vec::new();
         put(&mut log, 1, b"one");
         let first = LOG_BLOCK_BYTES - log.len() - HEADER_BYTES;
-        put(&mut log, 2, &long[..first]);
-        put(&mut log, 4, &long[first..]);
+        put(&mut log, 2, &payload[..first]);
+        put(&mut log, 4, &payload[first..]);
         let whole = records(&log);
-        assert_eq!(whole.records, [b"one".to_vec(), long]);
+        assert_eq!(whole.records, [b"one".to_vec(), payload]);
         assert_eq!(whole.torn, None);
         let torn = records(&log[..log.len() - 1]);
         assert_eq!(torn.records.len(), 1);

@@ -174,9 +174,7 @@ pub(crate) fn merge(family: StoreFamily, unread: &mut Vec<Unread>, visit: &mut d
             }
             pending.start(&head.key);
         }
-        let is_removed = removed.iter().any(|(from, to, sequence)| {
-            *sequence > head.sequence && *from <= head.key && head.key < *to
-        });
+        let is_removed = removed.iter().any(|range| range.removes(&head.key, head.sequence));
         pending.take(deed, value, is_removed);
         if run.advance(unread) {
             let (key, sequence, _) = run.entry();
@@ -186,6 +184,6 @@ pub(crate) fn merge(family: StoreFamily, unread: &mut Vec<Unread>, visit: &mut d
             heads.push(Reverse(head));
         }
     }
-    // the last key; nothing comes behind it that could be broken off
-    let _: ControlFlow<()> = pending.finish(delimiter, visit);
+    // nothing comes behind the last key that could be broken off
+    let _last = pending.finish(delimiter, visit);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::edit::{Version, version};
 use super::option::{FamilyOptions, families};
-use super::table::Table;
+use super::table::{RemovedRange, Table};
 use super::wal::{LoggedChange, logged};
 use crate::inspect::place::{Place, list};
 use crate::inspect::report::Unread;
@@ -46,7 +46,7 @@ impl FileSet {
     }
 
     fn is_table(&self, name: &str) -> bool {
-        self.is_loose || name.ends_with(".sst")
+        self.is_loose || Path::new(name).extension().is_some_and(|extension| extension == "sst")
     }
 }
 
@@ -66,8 +66,7 @@ pub(crate) struct StoreFamily {
     pub(crate) name: String,
     pub(crate) files: Vec<StoreFile>,
     pub(crate) logged: Vec<LoggedChange>,
-    /// From, to and sequence of ranges that were removed.
-    pub(crate) removed: Vec<(Vec<u8>, Vec<u8>, u64)>,
+    pub(crate) removed: Vec<RemovedRange>,
     pub(crate) compaction_filter: Option<String>,
     /// The OPTIONS file names it, so that no filter means that there is none.
     pub(crate) has_options: bool,
@@ -229,9 +228,9 @@ impl Store {
                     family.logged.push(change);
                 }
             }
-            for (id, from, to, sequence) in found.ranges {
+            for (id, range) in found.ranges {
                 if let Some(family) = family_of(id).and_then(|name| self.family(&name)) {
-                    family.removed.push((from, to, sequence));
+                    family.removed.push(range);
                 }
             }
         }

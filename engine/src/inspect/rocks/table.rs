@@ -60,6 +60,24 @@ impl Deed {
     }
 }
 
+/// Keys that were removed at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemovedRange {
+    /// First key.
+    pub(crate) from: Vec<u8>,
+    /// Key behind the last one.
+    pub(crate) to: Vec<u8>,
+    /// Older entries are removed.
+    pub(crate) sequence: u64,
+}
+
+impl RemovedRange {
+    /// Tells whether it removes an entry.
+    pub(crate) fn removes(&self, key: &[u8], sequence: u64) -> bool {
+        self.sequence > sequence && *self.from <= *key && *key < *self.to
+    }
+}
+
 /// One SST file.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -220,13 +238,13 @@ impl Table {
         decompress(block, compression)
     }
 
-    /// Ranges of keys that were removed at once: from, inclusive, to, exclusive, and sequence.
-    pub(crate) fn removed_ranges(&mut self) -> Result<Vec<(Vec<u8>, Vec<u8>, u64)>, Unread> {
+    /// Ranges of keys that were removed at once.
+    pub(crate) fn removed_ranges(&mut self) -> Result<Vec<RemovedRange>, Unread> {
         let Some(at) = self.range_deletions else { return Ok(Vec::new()) };
         let mut ranges = Vec::new();
         self.visit(at, |key, to| {
             if let Some((from, sequence, _)) = split_key(key) {
-                ranges.push((from.to_vec(), to.to_vec(), sequence));
+                ranges.push(RemovedRange { from: from.to_vec(), to: to.to_vec(), sequence });
             }
         })?;
         Ok(ranges)

@@ -1,7 +1,7 @@
 //! The write-ahead log: changes that are in no table yet.
 
 use super::log::records;
-use super::table::Deed;
+use super::table::{Deed, RemovedRange};
 use crate::inspect::bytes::{Cursor, Malformed};
 
 /// One change.
@@ -18,8 +18,8 @@ pub(crate) struct LoggedChange {
 #[derive(Debug, Default)]
 pub(super) struct Logged {
     pub(super) changes: Vec<LoggedChange>,
-    /// From, to and sequence of ranges that were removed, by family.
-    pub(super) ranges: Vec<(u32, Vec<u8>, Vec<u8>, u64)>,
+    /// Ranges that were removed, with their family.
+    pub(super) ranges: Vec<(u32, RemovedRange)>,
     pub(super) torn: Option<(usize, Malformed)>,
 }
 
@@ -52,7 +52,7 @@ fn batch(record: &[u8], into: &mut Logged) -> Result<(), Malformed> {
             0x0 | 0x4 | 0x7 | 0x8 => Deed::Delete,
             0xe | 0xf => {
                 let (from, to) = (cursor.prefixed()?.to_vec(), cursor.prefixed()?.to_vec());
-                into.ranges.push((family, from, to, sequence));
+                into.ranges.push((family, RemovedRange { from, to, sequence }));
                 sequence += 1;
                 continue;
             }

@@ -28,6 +28,7 @@ impl Random {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "RocksDB's interface")]
 fn append(_key: &[u8], old: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {
     let parts: Vec<&[u8]> = old.into_iter().chain(operands).collect();
     Some(parts.join(&b','))
@@ -114,20 +115,25 @@ impl Visit for Met {
 fn write(db: &Db, random: &mut Random) {
     let families = ["default", "other"].map(|name| db.cf_handle(name).unwrap());
     let steps = 300 + random.below(600);
+    let key = |n: u64| format!("key-{n:03}").into_bytes();
     for _ in 0..steps {
-        let family = families[random.below(2) as usize];
-        let key = |n: u64| format!("key-{n:03}").into_bytes();
         let n = random.below(300);
-        let value = format!("{n}-{}", "x".repeat(random.below(60) as usize));
         let mut batch = WriteBatch::default();
-        match random.below(100) {
-            0 => batch.delete_range_cf(family, key(n), key(n + random.below(30))),
-            1 => return db.flush_cf(family).unwrap(),
-            2..10 => batch.delete_cf(family, key(n)),
-            10..30 => batch.merge_cf(family, key(n), value),
-            _ => batch.put_cf(family, key(n), value),
+        // changes of one key within a batch: only their sequences tell which one is the last
+        for _ in 0..=random.below(3) {
+            let family = families[random.below(2) as usize];
+            let value = format!("{n}-{}", "x".repeat(random.below(60) as usize));
+            match random.below(100) {
+                0 => batch.delete_range_cf(family, key(n), key(n + random.below(30))),
+                1..15 => batch.delete_cf(family, key(n)),
+                15..40 => batch.merge_cf(family, key(n), value),
+                _ => batch.put_cf(family, key(n), value),
+            }
         }
         db.write(&batch).unwrap();
+        if random.below(100) == 0 {
+            return db.flush_cf(families[random.below(2) as usize]).unwrap();
+        }
     }
 }
 

@@ -126,3 +126,24 @@ fn an_unknown_folder_is_an_error_with_the_way_out() {
     let error = analyse(temp.path(), &InspectOptions::default(), &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().contains("a savepoint (the folder with _metadata)"), "{error}");
 }
+
+/// A TTL for one state goes before the one for all, whether or not its operator is named.
+#[test]
+fn a_ttl_is_meant_for_its_state() {
+    let options = InspectOptions {
+        now_millis: None,
+        ttl_millis: Some(1),
+        ttl_millis_of: vec![("a".into(), 2), ("op/b".into(), 3)],
+    };
+    let cases = [
+        (None, "a", 2),
+        (Some("op"), "a", 2),
+        (Some("op"), "b", 3),
+        (Some("other"), "b", 1),
+        (None, "b", 1),
+        (None, "c", 1),
+    ];
+    for (operator, state, ttl) in cases {
+        assert_eq!(options.ttl_of(operator, state), Some(ttl), "{operator:?} {state}");
+    }
+}

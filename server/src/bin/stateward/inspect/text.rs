@@ -192,9 +192,12 @@ fn form(state: &StateInspection) -> String {
 }
 
 fn verdict(state: &StateInspection) -> String {
-    let e = &state.verdict.evidence;
     let debt = || {
-        format!("{} of {} are expired or written off", bytes(e.debt_bytes), bytes(e.total_bytes))
+        format!(
+            "{} of {} are expired or written off",
+            bytes(state.verdict.debt_bytes.unwrap_or(0)),
+            bytes(state.verdict.total_bytes)
+        )
     };
     match (state.verdict.kind, state.stamp) {
         (VerdictKind::NoTtl, _) => {
