@@ -10,7 +10,7 @@ use super::recognise::{Part, Rows, Shard, read_range};
 use super::report::{FileInspection, Unread};
 use super::rocks::{Entry, FileSet, Store, StoreFamily, StoreFile, Visit, merge};
 use crate::job::StateEntry;
-use crate::store::{HeapStore, SharedCutOff, StateStore as _};
+use crate::store::HeapStore;
 
 /// Compaction filters that say whose a family is.
 const OUR_FILTER: &str = "stateward.cut-off";
@@ -166,12 +166,19 @@ impl<P: Pass> Walk<'_, '_, P> {
         let states = shard.manifest.iter().flat_map(|manifest| &manifest.states);
         for entry in states.filter(|entry| entry.backend == "heap") {
             let file = format!("state-{:03}", entry.id);
-            let mut heap = HeapStore::new(&file, SharedCutOff::default());
-            if let Err(e) = heap.load(&shard.dir) {
-                self.remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
-                continue;
+            let heap = match HeapStore::load(&shard.dir, &file) {
+                Ok(heap) => heap,
+                Err(e) => {
+                    self.remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
+                    continue;
+                }
+            };
+            let (cut_off, entries) = ledger_of(&shard.meta, entry.id);
+            let path = shard.dir.join(format!("{file}.heap"));
+            if entries > 0 && !path.is_file() {
+                let why = format!("held {entries} entries of {} and is not there", entry.state);
+                self.remarks.unread.push(Unread::new(path, why));
             }
-            let cut_off = ledger_of(&shard.meta, entry.id).0;
             let mut eye = self.pass.begin(Family {
                 operator: Some(entry.operator.clone()),
                 name: entry.state.clone(),
@@ -179,14 +186,12 @@ impl<P: Pass> Walk<'_, '_, P> {
                 files: Vec::new(),
                 group_bytes: None,
             });
-            let mut go_on = true;
-            let read = heap.prefix(&[], &mut |key, row| {
-                go_on = go_on && eye.row(key, Some(row)).is_continue();
-            });
-            self.pass.end(eye);
-            if let Err(e) = read {
-                self.remarks.unread.push(Unread::new(&shard.dir, e.to_string()));
+            for (key, row) in heap.into_rows() {
+                if eye.row(&key, Some(&row)).is_break() {
+                    break;
+                }
             }
+            self.pass.end(eye);
         }
     }
 

@@ -243,5 +243,11 @@ mod tests {
         let mut found = Vec::new();
         assert!(elements(&list, &mut |ts, bytes| found.push((ts, bytes))));
         assert_eq!(found, [(ts, 10), (ts + 1, 11), (ts, 10)]);
+        // a delimiter within the time, behind which the value completes another plausible time
+        let value = [0x01, 0xa2, 0x2d, 0xa0, 0, 0, 7];
+        let one = stamped(0x0000_01a2_2d2c_0000, &value);
+        found.clear();
+        assert!(elements(&one, &mut |ts, bytes| found.push((ts, bytes))));
+        assert_eq!(found, [(0x0000_01a2_2d2c_0000, 15)]);
     }
 }

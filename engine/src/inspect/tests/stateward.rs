@@ -101,6 +101,25 @@ fn a_job_folder_is_read_and_left_alone() {
     assert_eq!(state(&one, "last").figures, figures);
 }
 
+/// What a shard lost is named: its file of a state on the heap, its database, all of it.
+#[test]
+fn what_a_checkpoint_lost_is_named() {
+    let temp = tempfile::tempdir().unwrap();
+    run(temp.path());
+    let dir = temp.path().join("jobs/kept");
+    let checkpoint = fs::read_dir(dir.join("checkpoints")).unwrap().next().unwrap().unwrap().path();
+    let lost = |path: &str| {
+        let found = inspected(&dir, &InspectOptions::default());
+        assert!(found.unread.iter().any(|lost| lost.place.ends_with(path)), "{:?}", found.unread);
+    };
+    fs::remove_file(checkpoint.join("shard-0/state-001.heap")).unwrap();
+    lost("shard-0/state-001.heap");
+    fs::remove_dir_all(checkpoint.join("shard-0/db")).unwrap();
+    lost("shard-0/db");
+    fs::remove_dir_all(checkpoint.join("shard-1")).unwrap();
+    lost("shard-1");
+}
+
 /// A database alone is recognised by its compaction filter; the names are in another file.
 #[test]
 fn a_database_alone_is_known_by_its_filter() {
