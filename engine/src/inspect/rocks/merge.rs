@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use super::store::StoreFamily;
-use super::table::{Deed, TableEntries};
+use super::table::{Deed, RemovedRange, TableEntries};
 use super::wal::LoggedChange;
 use crate::inspect::report::Unread;
 
@@ -147,9 +147,33 @@ impl Pending {
     }
 }
 
+/// The removed ranges around the key at hand; keys come in order.
+struct Ranges {
+    /// Those that begin later, the next one last.
+    later: Vec<RemovedRange>,
+    around: Vec<RemovedRange>,
+}
+
+impl Ranges {
+    fn new(mut removed: Vec<RemovedRange>) -> Self {
+        removed.sort_by(|a, b| b.from.cmp(&a.from));
+        Self { later: removed, around: Vec::new() }
+    }
+
+    /// Tells whether one of them removes an entry.
+    fn remove(&mut self, key: &[u8], sequence: u64) -> bool {
+        while let Some(next) = self.later.pop_if(|next| *next.from <= *key) {
+            self.around.push(next);
+        }
+        self.around.retain(|range| *key < *range.to);
+        self.around.iter().any(|range| range.sequence > sequence)
+    }
+}
+
 /// Walks a family until its end or until `visit` breaks off. Entries of one key come newest first.
 pub(crate) fn merge(family: StoreFamily, unread: &mut Vec<Unread>, visit: &mut dyn Visit) {
     let StoreFamily { files, mut logged, removed, delimiter, .. } = family;
+    let mut ranges = Ranges::new(removed);
     logged.sort_by(|a, b| a.key.cmp(&b.key).then(b.sequence.cmp(&a.sequence)));
     let tables = files.len();
     let mut runs: Vec<Run> =
@@ -174,7 +198,7 @@ pub(crate) fn merge(family: StoreFamily, unread: &mut Vec<Unread>, visit: &mut d
             }
             pending.start(&head.key);
         }
-        let is_removed = removed.iter().any(|range| range.removes(&head.key, head.sequence));
+        let is_removed = ranges.remove(&head.key, head.sequence);
         pending.take(deed, value, is_removed);
         if run.advance(unread) {
             let (key, sequence, _) = run.entry();

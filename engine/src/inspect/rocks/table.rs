@@ -71,13 +71,6 @@ pub(crate) struct RemovedRange {
     pub(crate) sequence: u64,
 }
 
-impl RemovedRange {
-    /// Tells whether it removes an entry.
-    pub(crate) fn removes(&self, key: &[u8], sequence: u64) -> bool {
-        self.sequence > sequence && *self.from <= *key && *key < *self.to
-    }
-}
-
 /// One SST file.
 #[derive(Debug)]
 pub(crate) struct Table {

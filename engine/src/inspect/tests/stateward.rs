@@ -166,3 +166,33 @@ fn a_ttl_is_meant_for_its_state() {
         assert_eq!(options.ttl_of(operator, state), Some(ttl), "{operator:?} {state}");
     }
 }
+
+fn names(value: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                into.insert(name.clone());
+                names(value, into);
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, into)),
+        _ => {}
+    }
+}
+
+/// The JSON is a promise: each of its fields is in the reference.
+#[test]
+fn every_field_of_the_json_is_documented() {
+    let temp = tempfile::tempdir().unwrap();
+    run(temp.path());
+    let found = inspected(&temp.path().join("jobs/kept"), &InspectOptions::default());
+    let mut fields = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(&found).unwrap(), &mut fields);
+    assert!(fields.len() > 40, "{fields:?}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/inspect.md");
+    let page = fs::read_to_string(page).unwrap();
+    let words: Vec<_> = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    for field in fields {
+        assert!(words.contains(&field.as_str()), "{field} is not in docs/inspect.md");
+    }
+}
