@@ -28,7 +28,6 @@ mod job;
 mod agent;
 #[doc(hidden)]
 pub mod bench;
-#[doc(hidden)]
 pub mod inspect;
 
 #[cfg(feature = "http")]

@@ -9,6 +9,8 @@ mod job;
 mod demo;
 #[cfg(feature = "engine")]
 mod run;
+#[cfg(feature = "engine")]
+mod inspect;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -33,6 +35,9 @@ enum Command {
     /// Runs a ready-made job on your own data.
     #[cfg(feature = "engine")]
     Run(run::Arguments),
+    /// Reads what a job left on disk: entries, ages and expired shares, per state and table.
+    #[cfg(feature = "engine")]
+    Inspect(inspect::Arguments),
 }
 
 /// A command that failed: what to say, and the exit code.
@@ -43,6 +48,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The command did its work, and the answer is no.
+    #[cfg(feature = "engine")]
+    pub(crate) fn no(answer: impl std::fmt::Display) -> Self {
+        Self { message: answer.to_string(), code: 1 }
+    }
+
     /// The arguments or the configuration cannot be used.
     pub(crate) fn usage(error: impl std::fmt::Display) -> Self {
         Self { message: error.to_string(), code: 2 }
@@ -70,6 +81,8 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         #[cfg(feature = "engine")]
         Command::Run(arguments) => run::run(&arguments),
+        #[cfg(feature = "engine")]
+        Command::Inspect(arguments) => inspect::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

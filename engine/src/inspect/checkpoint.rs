@@ -55,10 +55,7 @@ pub struct Inspected {
 /// # Errors
 /// Where there is none, or it cannot be read; the text names the file.
 pub fn inspect(job_dir: &Path) -> Result<Inspected, Error> {
-    let path = job_dir.join("job.json");
-    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-    let manifest: Manifest = serde_json::from_slice(&bytes)
-        .map_err(|e| Error::Codec { place: path.display().to_string(), detail: e.to_string() })?;
+    let manifest = read_manifest(job_dir)?;
     let (epoch, dir) = newest_checkpoint(job_dir)?;
     let mut states: Vec<StateRows> = manifest
         .states
@@ -92,13 +89,21 @@ pub fn inspect(job_dir: &Path) -> Result<Inspected, Error> {
     Ok(Inspected { epoch, operators, states })
 }
 
+/// What the job's folder says of itself.
+pub(super) fn read_manifest(job_dir: &Path) -> Result<Manifest, Error> {
+    let path = job_dir.join("job.json");
+    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|e| Error::Codec { place: path.display().to_string(), detail: e.to_string() })
+}
+
 /// Cut-off and entries of a state on a shard.
-fn ledger_of(meta: &ShardMeta, id: u16) -> (i64, u64) {
+pub(super) fn ledger_of(meta: &ShardMeta, id: u16) -> (i64, u64) {
     let found = meta.states.iter().find(|(other, _)| *other == id);
     found.map_or((i64::MIN, 0), |(_, state)| (state.cut_off, state.ledger.total().entries))
 }
 
-fn newest_checkpoint(job_dir: &Path) -> Result<(u64, PathBuf), Error> {
+pub(super) fn newest_checkpoint(job_dir: &Path) -> Result<(u64, PathBuf), Error> {
     let dir = job_dir.join("checkpoints");
     let mut newest = None;
     for entry in fs::read_dir(&dir).map_err(Error::io("list", &dir))? {
