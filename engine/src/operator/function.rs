@@ -11,8 +11,11 @@ use super::context::Context;
 use crate::codec::Key;
 use crate::error::Error;
 use crate::schema::shape_of;
-use crate::state::{MapState, MapStateDescriptor, StateKind, StateOptions};
-use crate::state::{ValueState, ValueStateDescriptor};
+use crate::state::{
+    AggregateFunction, AggregatingState, AggregatingStateDescriptor, ListState,
+    ListStateDescriptor, MapState, MapStateDescriptor, ReducingState, ReducingStateDescriptor,
+    StateKind, StateOptions, ValueState, ValueStateDescriptor,
+};
 
 /// Finds the key of a record.
 pub(crate) type KeySelector<T, K> =
@@ -73,6 +76,35 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
         V: Serialize + DeserializeOwned,
     {
         ValueState::new(self.declare::<V>(StateKind::Value, descriptor.options))
+    }
+
+    /// Opens a state with one value per key, into which others are merged.
+    pub fn reducing_state<V>(
+        &mut self,
+        descriptor: ReducingStateDescriptor<V>,
+    ) -> ReducingState<K, V>
+    where
+        V: Serialize + DeserializeOwned,
+    {
+        let index = self.declare::<V>(StateKind::Reducing, descriptor.options);
+        ReducingState::new(index, descriptor.reduce)
+    }
+
+    /// Opens a state with one accumulator per key.
+    pub fn aggregating_state<A: AggregateFunction>(
+        &mut self,
+        descriptor: AggregatingStateDescriptor<A>,
+    ) -> AggregatingState<K, A> {
+        let index = self.declare::<A::Acc>(StateKind::Aggregating, descriptor.options);
+        AggregatingState::new(index, descriptor.function)
+    }
+
+    /// Opens a state with a list per key.
+    pub fn list_state<V>(&mut self, descriptor: ListStateDescriptor<V>) -> ListState<K, V>
+    where
+        V: Serialize + DeserializeOwned,
+    {
+        ListState::new(self.declare::<V>(StateKind::List, descriptor.options))
     }
 
     /// Opens a state with many entries per key.

@@ -6,10 +6,19 @@ mod descriptor;
 mod gate;
 mod table;
 mod value;
+mod reducing;
+mod aggregating;
+mod list;
 mod map;
 
-pub use descriptor::{Backend, MapStateDescriptor, Ttl, ValueStateDescriptor};
+pub use aggregating::{AggregateFunction, AggregatingState};
+pub use descriptor::{
+    AggregatingStateDescriptor, Backend, ListStateDescriptor, MapStateDescriptor,
+    ReducingStateDescriptor, Ttl, ValueStateDescriptor,
+};
+pub use list::ListState;
 pub use map::MapState;
+pub use reducing::ReducingState;
 pub use value::{Lookup, ValueState};
 
 pub(crate) use descriptor::{StateConfig, StateKind, StateOptions};

@@ -169,7 +169,11 @@ words! {
     event_time: "event time" | "事件时间";
     processing_time: "processing time" | "处理时间";
     kind_value: "value" | "值";
+    kind_reducing: "reducing" | "归约";
+    kind_aggregating: "aggregating" | "聚合";
+    kind_list: "list" | "列表";
     kind_map: "map" | "映射";
+    kind_table: "table" | "表";
     update_write: "stamped by writes" | "由写入打时间戳";
     update_read: "stamped by writes and reads" | "由写入和读取打时间戳";
     update_create: "stamped once, when created" | "仅创建时打时间戳";

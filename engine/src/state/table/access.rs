@@ -1,4 +1,4 @@
-//! What user code does to a state: read, write, delete, iterate.
+//! What user code does to one row: read, write, merge, delete.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +12,14 @@ use crate::error::Error;
 use crate::state::Lookup;
 use crate::telemetry::{Access, Recorder, Site};
 
-/// A row key with its decoded value.
-type Entry<V> = (Box<[u8]>, V);
+/// What was found where a row is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) slot: u32,
+    pub(super) found: Found,
+    /// Logical bytes of the row that is there.
+    pub(super) bytes: u64,
+}
 
 impl<R: Recorder> Table<R> {
     /// Reads a value (SEMANTICS §1.4 to §1.6).
@@ -146,7 +152,7 @@ impl<R: Recorder> Table<R> {
     }
 
     /// Counts an event that wants to write, once, and asks the breaker.
-    fn admit(&mut self, moment: &Moment) -> Result<(), Error> {
+    pub(super) fn admit(&mut self, moment: &Moment) -> Result<(), Error> {
         if self.last_offered != moment.event {
             self.last_offered = moment.event;
             self.recorder.flow(|flow| flow.offered += 1);
@@ -155,6 +161,13 @@ impl<R: Recorder> Table<R> {
             return Ok(());
         }
         Err(Error::Diverted { state: self.config.place() })
+    }
+
+    fn locate(&mut self, at: RowAddress<'_>, moment: &Moment) -> Result<Target, Error> {
+        let slot = self.cache.locate(at.hash, at.key)?;
+        let row = self.cache.row(slot);
+        let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
+        Ok(Target { slot, found: self.judge(row, moment), bytes })
     }
 
     /// Writes a value.
@@ -166,10 +179,59 @@ impl<R: Recorder> Table<R> {
         site: Site,
     ) -> Result<(), Error> {
         self.admit(moment)?;
-        let slot = self.cache.locate(at.hash, at.key)?;
-        let row = self.cache.row(slot);
-        let old_bytes = row.map_or(0, |row| logical_bytes(at.key, row));
-        let found = self.judge(row, moment);
+        let target = self.locate(at, moment)?;
+        self.put(at, target, value, moment, site)
+    }
+
+    /// Writes what `merge` makes of the unexpired current value, or of none (SEMANTICS §1.7): a read
+    /// and a write, for which the row is looked up once.
+    pub(crate) fn merge<V: Serialize + DeserializeOwned>(
+        &mut self,
+        at: RowAddress<'_>,
+        moment: &Moment,
+        site: Site,
+        merge: impl FnOnce(Option<V>) -> V,
+    ) -> Result<(), Error> {
+        self.admit(moment)?;
+        let target = self.locate(at, moment)?;
+        self.recorder.flow(|flow| flow.reads += 1);
+        let mut current = None;
+        let read_bytes = match target.found {
+            Found::Live(ts) => {
+                let row = self.cache.row(target.slot).unwrap_or_default();
+                current = Some(self.decode(row, at.hash)?);
+                self.recorder.age_at_read(self.seen_now(moment).map_or(0, |now| now - ts));
+                target.bytes
+            }
+            Found::Expired(ts) => {
+                self.miss(ts, true, moment);
+                target.bytes
+            }
+            Found::WrittenOff(ts) => {
+                self.miss(ts, false, moment);
+                0
+            }
+            Found::Absent => {
+                if let Some(ts) = self.recent.get(at.hash) {
+                    self.miss(ts, false, moment);
+                }
+                0
+            }
+        };
+        self.recorder.access(site, Access::Read, read_bytes);
+        self.put(at, target, &merge(current), moment, site)
+    }
+
+    /// Writes a row where `target` is; the breaker has been asked.
+    pub(super) fn put<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        value: &V,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<(), Error> {
+        let Target { slot, found, bytes: old_bytes } = target;
         let stamp = match (found, self.config.update()) {
             (Found::Live(ts), UpdateType::OnCreate) => ts,
             (Found::Live(ts), _) => ts.max(self.stamp(moment)),
@@ -240,28 +302,5 @@ impl<R: Recorder> Table<R> {
             });
         }
         Ok(matches!(found, Found::Live(_)))
-    }
-
-    /// Reads all live entries below `prefix`, in key order; each visited entry counts as a read.
-    pub(crate) fn read_prefix<V: DeserializeOwned>(
-        &mut self,
-        prefix: &[u8],
-        moment: &Moment,
-        site: Site,
-    ) -> Result<Vec<Entry<V>>, Error> {
-        let rows = self.cache.prefix(prefix)?;
-        let mut live = Vec::with_capacity(rows.len());
-        for (key, row) in rows {
-            if row_ts(&row) <= self.cut_off {
-                continue;
-            }
-            if let Lookup::Live(value) = self.read(RowAddress::of(&key), moment, site)? {
-                live.push((key, value));
-            }
-        }
-        if self.cache.is_full() {
-            self.relieve()?;
-        }
-        Ok(live)
     }
 }

@@ -13,7 +13,11 @@ use crate::route::{self, with_query};
 fn declared(words: &Words, detail: &StateDetail) -> String {
     let kind = match detail.kind.as_str() {
         "value" => words.kind_value,
+        "reducing" => words.kind_reducing,
+        "aggregating" => words.kind_aggregating,
+        "list" => words.kind_list,
         "map" => words.kind_map,
+        "table" => words.kind_table,
         other => other,
     };
     let clock = match detail.clock {
