@@ -6,6 +6,7 @@
 //!          | key group: u16 big-endian | key length: u32 big-endian | key | part    (the others)
 //! part     = map key                                                          (map state)
 //!          | sequence: u64 big-endian                                         (list state)
+//!          | family, qualifier, time: see `state::table::cell`                (table state)
 //! ```
 //! A string key is its UTF-8 bytes, so that a key a person types hashes to what the engine hashes.
 //! Values are postcard, which cannot tell types apart by itself: each state's value type is traced

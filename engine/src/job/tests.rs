@@ -172,8 +172,8 @@ fn collections_go_on_after_a_restart() {
         let of = |name: &str| states.iter().find(|state| state.state == name).unwrap();
         assert_eq!((of("largest").stock.entries, of("backwards").stock.entries), (10, 30));
         let names = ["one", "partial"].map(Some);
-        let named = of("mean").sites.iter().filter(|site| names.contains(&site.name.as_deref()));
-        assert_eq!(named.count(), 4, "two lines, each of which reads and writes");
+        let sites = of("mean").sites.iter().filter(|site| names.contains(&site.name.as_deref()));
+        assert_eq!(sites.count(), 4, "two lines, each of which reads and writes");
         handle.wait().unwrap();
     }
     let results = sink.records();
@@ -182,7 +182,7 @@ fn collections_go_on_after_a_restart() {
         let n = ts as u64;
         let first = n % 10;
         let last = [20, 10, 0].iter().filter_map(|back| n.checked_sub(*back)).collect();
-        assert_eq!(result, (n, (first + n) / 2, last));
+        assert_eq!(result, (n, u64::midpoint(first, n), last));
     }
 }
 

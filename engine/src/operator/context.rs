@@ -172,7 +172,7 @@ impl<K: ?Sized, O> Context<'_, K, O> {
     }
 
     /// Runs `f` on the table and the prefix of the key's rows.
-    fn with_prefix<T>(
+    pub(super) fn with_prefix<T>(
         &mut self,
         index: usize,
         f: impl FnOnce(&mut Table<Counters>, &mut Vec<u8>, &Moment) -> Result<T, Error>,

@@ -14,7 +14,8 @@ use crate::schema::shape_of;
 use crate::state::{
     AggregateFunction, AggregatingState, AggregatingStateDescriptor, ListState,
     ListStateDescriptor, MapState, MapStateDescriptor, ReducingState, ReducingStateDescriptor,
-    StateKind, StateOptions, ValueState, ValueStateDescriptor,
+    StateKind, StateOptions, TableState, TableStateDescriptor, ValueState, ValueStateDescriptor,
+    complain,
 };
 
 /// Finds the key of a record.
@@ -114,6 +115,24 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
         V: Serialize + DeserializeOwned,
     {
         MapState::new(self.declare::<V>(StateKind::Map, descriptor.options))
+    }
+
+    /// Opens a state with a row of versioned cells per key.
+    pub fn table_state<Q, V>(
+        &mut self,
+        descriptor: TableStateDescriptor<Q, V>,
+    ) -> TableState<K, Q, V>
+    where
+        Q: Key + ToOwned<Owned = Q>,
+        V: Serialize + DeserializeOwned,
+    {
+        let options = descriptor.options;
+        if let Some(complaint) = complain(&options.families) {
+            let name = &options.name;
+            self.failed.get_or_insert(Error::Declaration(format!("state {name} {complaint}")));
+        }
+        let families = options.families.iter().map(|family| family.name.clone()).collect();
+        TableState::new(self.declare::<V>(StateKind::Table, options), families)
     }
 
     fn declare<V: DeserializeOwned>(&mut self, kind: StateKind, options: StateOptions) -> usize {

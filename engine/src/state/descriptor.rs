@@ -7,6 +7,7 @@ use std::time::Duration;
 use stateward_model::breaker::Policy;
 use stateward_model::{ClockKind, UpdateType, Visibility};
 
+use super::family::{FamilyConfig, FamilyDescriptor};
 use crate::codec::GROUP_BYTES;
 use crate::schema::Evolution;
 
@@ -79,6 +80,7 @@ pub(crate) enum StateKind {
     Aggregating,
     List,
     Map,
+    Table,
 }
 
 impl StateKind {
@@ -89,6 +91,7 @@ impl StateKind {
             Self::Aggregating => "aggregating",
             Self::List => "list",
             Self::Map => "map",
+            Self::Table => "table",
         }
     }
 
@@ -96,7 +99,7 @@ impl StateKind {
     pub(crate) fn is_sorted(self) -> bool {
         match self {
             Self::Value | Self::Reducing | Self::Aggregating => false,
-            Self::List | Self::Map => true,
+            Self::List | Self::Map | Self::Table => true,
         }
     }
 
@@ -116,6 +119,8 @@ pub(crate) struct StateOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
+    /// Column families; only a table has any.
+    pub(crate) families: Vec<FamilyConfig>,
     pub(crate) site: &'static Location<'static>,
 }
 
@@ -128,6 +133,7 @@ impl StateOptions {
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
+            families: Vec::new(),
             site: Location::caller(),
         }
     }
@@ -177,13 +183,6 @@ impl StateConfig {
 macro_rules! settings {
     ($name:ident<$($p:ident),+>) => {
         impl<$($p),+> $name<$($p),+> {
-            /// Gives entries a TTL; without one they never expire.
-            #[must_use]
-            pub fn ttl(mut self, ttl: Ttl) -> Self {
-                self.options.ttl = Some(ttl);
-                self
-            }
-
             /// Keeps the rows on the heap instead of in RocksDB.
             #[must_use]
             pub fn heap(mut self) -> Self {
@@ -202,6 +201,20 @@ macro_rules! settings {
             #[must_use]
             pub fn breaker(mut self, policy: Policy) -> Self {
                 self.options.breaker = policy;
+                self
+            }
+        }
+    };
+}
+
+/// Gives a descriptor one TTL for all entries.
+macro_rules! ttl_setting {
+    ($name:ident<$($p:ident),+>) => {
+        impl<$($p),+> $name<$($p),+> {
+            /// Gives entries a TTL; without one they never expire.
+            #[must_use]
+            pub fn ttl(mut self, ttl: Ttl) -> Self {
+                self.options.ttl = Some(ttl);
                 self
             }
         }
@@ -228,6 +241,7 @@ macro_rules! descriptor {
         }
 
         settings!($name<$($p),+>);
+        ttl_setting!($name<$($p),+>);
     };
 }
 
@@ -299,6 +313,7 @@ impl<V> ReducingStateDescriptor<V> {
 }
 
 settings!(ReducingStateDescriptor<V>);
+ttl_setting!(ReducingStateDescriptor<V>);
 
 /// Declares an [`AggregatingState`](crate::AggregatingState): one accumulator per key.
 ///
@@ -320,3 +335,41 @@ impl<A> AggregatingStateDescriptor<A> {
 }
 
 settings!(AggregatingStateDescriptor<A>);
+ttl_setting!(AggregatingStateDescriptor<A>);
+
+/// Declares a [`TableState`](crate::TableState): a row of versioned cells per key, in families that
+/// each have their own TTL and number of versions.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use stateward_engine::{FamilyDescriptor, TableStateDescriptor};
+/// let quotes = TableStateDescriptor::<String, f64>::new("quotes")
+///     .family(FamilyDescriptor::new("bid").ttl(Duration::from_secs(3600)).max_versions(100))
+///     .family(FamilyDescriptor::new("close").max_versions(30).min_versions(1));
+/// # let _ = quotes;
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableStateDescriptor<Q, V> {
+    pub(crate) options: StateOptions,
+    types: PhantomData<fn() -> (Q, V)>,
+}
+
+impl<Q, V> TableStateDescriptor<Q, V> {
+    /// Names the state: `[A-Za-z0-9_.-]{1,128}`, unique within its operator. Checked when the job is
+    /// built.
+    #[track_caller]
+    pub fn new(name: &str) -> Self {
+        Self { options: StateOptions::new(name), types: PhantomData }
+    }
+
+    /// Adds a column family; a table has at least one. The families of a state are known by their
+    /// names: their order may change, and others may be added later.
+    #[must_use]
+    pub fn family(mut self, family: FamilyDescriptor) -> Self {
+        self.options.families.push(FamilyConfig::of(family));
+        self
+    }
+}
+
+settings!(TableStateDescriptor<Q, V>);

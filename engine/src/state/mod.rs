@@ -2,6 +2,7 @@
 //! rows for the write cache, counts for telemetry, refusals for the breaker. Never here: files,
 //! threads, the clock itself.
 
+mod family;
 mod descriptor;
 mod gate;
 mod table;
@@ -10,17 +11,21 @@ mod reducing;
 mod aggregating;
 mod list;
 mod map;
+mod table_state;
 
 pub use aggregating::{AggregateFunction, AggregatingState};
 pub use descriptor::{
     AggregatingStateDescriptor, Backend, ListStateDescriptor, MapStateDescriptor,
-    ReducingStateDescriptor, Ttl, ValueStateDescriptor,
+    ReducingStateDescriptor, TableStateDescriptor, Ttl, ValueStateDescriptor,
 };
+pub use family::FamilyDescriptor;
 pub use list::ListState;
 pub use map::MapState;
 pub use reducing::ReducingState;
+pub use table_state::{TableFamily, TableState};
 pub use value::{Lookup, ValueState};
 
 pub(crate) use descriptor::{StateConfig, StateKind, StateOptions};
+pub(crate) use family::complain;
 pub(crate) use gate::{Gate, GateMode, SharedGate};
-pub(crate) use table::{Moment, RowAddress, Table};
+pub(crate) use table::{ColumnKey, Moment, NewCell, RowAddress, SLICE_ROWS, Table, Version};

@@ -73,16 +73,24 @@ impl<R: Recorder> Table<R> {
         }
     }
 
-    /// Decodes a row's value, of an older version too; errors name the key by its hash.
     fn decode<V: DeserializeOwned>(&self, row: &[u8], hash: u64) -> Result<V, Error> {
+        self.decode_as(row_schema(row), row_value(row), hash)
+    }
+
+    /// Decodes a value of a version of its type, an older one too; errors name the key by its hash.
+    pub(super) fn decode_as<V: DeserializeOwned>(
+        &self,
+        version: u16,
+        bytes: &[u8],
+        hash: u64,
+    ) -> Result<V, Error> {
         let place = || format!("state {}, key {hash:016x}", self.config.place());
-        let version = row_schema(row);
         if version == self.config.schema_id {
-            return decode_value(row_value(row), place);
+            return decode_value(bytes, place);
         }
         let evolution = self.config.evolutions.get(usize::from(version)).and_then(Option::as_ref);
         let mut value = Vec::new();
-        match evolution.and_then(|evolution| evolution.rewrite(row_value(row), &mut value)) {
+        match evolution.and_then(|evolution| evolution.rewrite(bytes, &mut value)) {
             Some(()) => decode_value(&value, place),
             None => Err(Error::Codec {
                 place: place(),
@@ -163,7 +171,7 @@ impl<R: Recorder> Table<R> {
         Err(Error::Diverted { state: self.config.place() })
     }
 
-    fn locate(&mut self, at: RowAddress<'_>, moment: &Moment) -> Result<Target, Error> {
+    pub(super) fn locate(&mut self, at: RowAddress<'_>, moment: &Moment) -> Result<Target, Error> {
         let slot = self.cache.locate(at.hash, at.key)?;
         let row = self.cache.row(slot);
         let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
@@ -231,8 +239,7 @@ impl<R: Recorder> Table<R> {
         moment: &Moment,
         site: Site,
     ) -> Result<(), Error> {
-        let Target { slot, found, bytes: old_bytes } = target;
-        let stamp = match (found, self.config.update()) {
+        let stamp = match (target.found, self.config.update()) {
             (Found::Live(ts), UpdateType::OnCreate) => ts,
             (Found::Live(ts), _) => ts.max(self.stamp(moment)),
             _ => self.stamp(moment),
@@ -242,21 +249,47 @@ impl<R: Recorder> Table<R> {
             self.late = true;
             return Ok(());
         }
+        self.write_row(at, target, stamp, value, moment, site)
+    }
+
+    /// Writes a row with a given stamp where `target` is, and counts a write.
+    pub(super) fn write_row<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        stamp: i64,
+        value: &V,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<(), Error> {
+        let bytes = self.replace_row(at, target, stamp, value, moment)?;
+        self.count_write(at.hash, target.found, bytes, moment);
+        self.recorder.access(site, Access::Write, bytes);
+        if self.cache.is_full() { self.relieve() } else { Ok(()) }
+    }
+
+    /// Puts a row where `target` is, in cache and ledger; returns its logical bytes.
+    pub(super) fn replace_row<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        stamp: i64,
+        value: &V,
+        moment: &Moment,
+    ) -> Result<u64, Error> {
         let mut new = std::mem::take(&mut self.scratch);
         row_header(stamp, self.config.schema_id, &mut new);
         let new = encode_value(value, new, &self.config.options.name)?;
         let bytes = logical_bytes(at.key, &new);
-        self.note(slot);
-        self.cache.set_row(slot, moment.epoch, Some(&new));
+        self.note(target.slot);
+        self.cache.set_row(target.slot, moment.epoch, Some(&new));
         self.scratch = new;
-        self.count_write(at.hash, found, bytes, moment);
-        if let Found::Live(ts) | Found::Expired(ts) = found {
-            self.ledger.remove(ts, old_bytes);
+        if let Found::Live(ts) | Found::Expired(ts) = target.found {
+            self.ledger.remove(ts, target.bytes);
         }
         self.ledger.add(stamp, bytes);
         self.ledger_changed = true;
-        self.recorder.access(site, Access::Write, bytes);
-        if self.cache.is_full() { self.relieve() } else { Ok(()) }
+        Ok(bytes)
     }
 
     fn count_write(&mut self, hash: u64, found: Found, bytes: u64, moment: &Moment) {

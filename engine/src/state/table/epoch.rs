@@ -120,7 +120,7 @@ impl<R: Recorder> Table<R> {
         self.cut_off_at_barrier = meta.cut_off;
         self.shared_cut_off.commit(meta.cut_off);
         self.written_off_bytes = meta.unreclaimed_bytes;
-        self.sequence = meta.sequence;
+        (self.sequence, self.scanned_sequence) = (meta.sequence, meta.sequence);
         if let Some(recent) = &meta.recent {
             self.recent = RecentlyGone::restore(recent);
         }

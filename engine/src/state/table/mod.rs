@@ -8,11 +8,17 @@
 
 mod access;
 mod rows;
+mod cell;
+mod cells;
+mod scan;
 mod epoch;
 mod stage;
 mod figures;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use cells::{ColumnKey, NewCell, Version};
+pub(crate) use scan::SLICE_ROWS;
 
 use stateward_model::{ClockKind, expired, key_hash};
 
@@ -92,6 +98,9 @@ pub(crate) struct Table<R: Recorder> {
     /// Number of the next row whose place is the order of writing. Never goes back, so that a number
     /// names at most one row; part of the epoch.
     sequence: u64,
+    /// Where the sweep of a table's families goes on, and [`Table::sequence`] when it last ran.
+    scan_from: Box<[u8]>,
+    scanned_sequence: u64,
     undo: Option<Vec<Undo>>,
     committed: u64,
     /// Encoded changes of the current epoch that have to reach the log before the barrier.
@@ -130,6 +139,8 @@ impl<R: Recorder> Table<R> {
             last_offered: u64::MAX,
             late: false,
             sequence: 0,
+            scan_from: Box::default(),
+            scanned_sequence: 0,
             undo: None,
             committed: 0,
             early: Vec::new(),

@@ -4,6 +4,7 @@
 mod value;
 mod merge;
 mod list;
+mod cells;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -121,6 +122,7 @@ impl World {
             backend: rule.backend,
             clock: rule.clock,
             breaker: Policy::default(),
+            families: Vec::new(),
             site: std::panic::Location::caller(),
         };
         change(&mut options);

@@ -14,6 +14,8 @@
 //! Values need point access only: a hash table over a slab. States with many rows per key also keep
 //! the keys sorted, so that an iteration can merge the overlay with the store.
 
+mod scan;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
@@ -22,6 +24,8 @@ use super::slots::{Slot, Slots};
 use super::{Dropping, HeapStore, Overflow, OwnedRow, SharedCutOff, StateStore, heap};
 use crate::codec::{row_ts, set_row_ts};
 use crate::error::Error;
+
+pub(crate) use scan::Scanned;
 
 /// Slots whose lines are fetched side by side.
 const SLOTS_AT_ONCE: usize = 32;
