@@ -37,6 +37,7 @@ fn declared(words: &Words, detail: &StateDetail) -> String {
             };
             format!("TTL {} ({}) · {stamp} · {returned}", format::duration(ttl), words.set_in_code)
         }
+        _ if detail.kind == "table" => words.ttl_per_family.to_owned(),
         _ => words.update_disabled.to_owned(),
     };
     format!("{kind} · {clock} · {ttl}")
