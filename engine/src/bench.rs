@@ -186,6 +186,7 @@ impl<R: Recorder> Driven<R> {
                 backend: Backend::Rocks,
                 clock: crate::ClockKind::EventTime,
                 breaker: crate::Policy::default(),
+                families: Vec::new(),
                 site: std::panic::Location::caller(),
             },
             schema: String::new(),

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! row      = ts: i64 big-endian | schema id: u16 big-endian | value: postcard
-//! row key  = key group: u16 big-endian | key                          (value state)
-//!          | key group: u16 big-endian | key length: u32 big-endian | key | map key   (map state)
+//! row key  = key group: u16 big-endian | key                (value, reducing, aggregating state)
+//!          | key group: u16 big-endian | key length: u32 big-endian | key | part    (the others)
+//! part     = map key                                                          (map state)
+//!          | sequence: u64 big-endian                                         (list state)
+//!          | family, qualifier, time: see `state::table::cell`                (table state)
 //! ```
 //! A string key is its UTF-8 bytes, so that a key a person types hashes to what the engine hashes.
 //! Values are postcard, which cannot tell types apart by itself: each state's value type is traced

@@ -1,7 +1,7 @@
 //! An embeddable engine for keyed streams whose TTL state is instrumented by construction.
 //!
-//! A job reads [`Source`]s, processes records by key with [`ValueState`]s and [`MapState`]s, and
-//! writes [`Sink`]s, exactly once: input positions, state changes and output positions are
+//! A job reads [`Source`]s, processes records by key with [`ValueState`]s, [`ReducingState`]s,
+//! [`AggregatingState`]s, [`ListState`]s, [`MapState`]s and [`TableState`]s, and writes [`Sink`]s, exactly once: input positions, state changes and output positions are
 //! committed together, several times a second, and `kill -9` at any instant loses or repeats
 //! nothing. Every state counts its reads, TTL misses, writers down to the source line, ages and
 //! debt, and has a write breaker.
@@ -48,7 +48,10 @@ pub use source::{
     SourceReader, Timed,
 };
 pub use state::{
-    Backend, Lookup, MapState, MapStateDescriptor, Ttl, ValueState, ValueStateDescriptor,
+    AggregateFunction, AggregatingState, AggregatingStateDescriptor, Backend, FamilyDescriptor,
+    ListState, ListStateDescriptor, Lookup, MapState, MapStateDescriptor, ReducingState,
+    ReducingStateDescriptor, TableFamily, TableState, TableStateDescriptor, Ttl, ValueState,
+    ValueStateDescriptor,
 };
 pub use stateward_model::breaker::{Action, Enforcement, Policy};
-pub use stateward_model::{ClockKind, UpdateType, Visibility};
+pub use stateward_model::{AsOf, ClockKind, UpdateType, Visibility};

@@ -2,11 +2,13 @@
 //!
 //! Nothing here reads a clock, touches a file or a network, or depends on a platform: the crate
 //! builds for `wasm32-unknown-unknown` too. Modules are listed in the order in which data meets
-//! them: who a state is, when an entry is dead, how figures are bucketed and named, what travels
-//! from engine to server, when a breaker moves, and what the server answers.
+//! them: who a state is, when an entry is dead, which versions of a table's cells are there, how
+//! figures are bucketed and named, what travels from engine to server, when a breaker moves, and
+//! what the server answers.
 
 mod identity;
 mod ttl;
+mod table;
 mod histogram;
 pub mod metric;
 pub mod breaker;
@@ -21,5 +23,6 @@ pub use identity::{
     DEFAULT_KEY_GROUPS, NAME_LEN_MAX, Name, NameError, StateIdentity, key_group, key_hash,
 };
 pub use problem::{Problem, ProblemKind};
+pub use table::{AsOf, CellVersion, ColumnScan, DeleteMarker, FamilyRule, Fate};
 pub use ttl::{ClockKind, UpdateType, Visibility, expired, write_off_limit};
 pub use verdict::{Evidence, Verdict, VerdictKind, judge};

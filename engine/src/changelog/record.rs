@@ -90,6 +90,8 @@ pub(crate) struct StateMeta {
     pub(crate) ledger: Ledger,
     pub(crate) cut_off: i64,
     pub(crate) unreclaimed_bytes: u64,
+    /// Number of the next row of a list or table.
+    pub(crate) sequence: u64,
     pub(crate) recent: Option<RecentSnapshot>,
 }
 

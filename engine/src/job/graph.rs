@@ -160,7 +160,7 @@ impl ShardBuild<'_> {
         let missing = || Error::Declaration(format!("state {} is not registered", config.place()));
         let cut_off = self.cut_offs.get(index).ok_or_else(missing)?;
         let gate = self.gates.get(index).ok_or_else(missing)?;
-        let sorted = config.kind == crate::state::StateKind::Map;
+        let sorted = config.kind.is_sorted();
         let heap = self.heaps.iter().position(|(id, _)| *id == config.id);
         let cache = if let Some(at) = heap {
             let hash_of = |key: &[u8]| cut_off.hash_of(key);

@@ -13,7 +13,7 @@ use crate::schema::Evolution;
 use crate::state::StateConfig;
 
 /// Version of the folder's layout.
-const LAYOUT_VERSION: u32 = 2;
+const LAYOUT_VERSION: u32 = 3;
 
 /// One state that the folder knows, whether or not the code still declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub(crate) struct StateEntry {
     pub(crate) clock: ClockKind,
     /// Traces of the value's type; a row's schema id is an index into them.
     pub(crate) schemas: Vec<String>,
+    /// Names of a table's column families, declared or not; a family's id is an index into them.
+    #[serde(default)]
+    pub(crate) families: Vec<String>,
 }
 
 /// `job.json`.
@@ -143,8 +146,9 @@ impl JobFolder {
                 backend: backend.into(),
                 clock: state.options.clock,
                 schemas: vec![state.schema.clone()],
+                families: Vec::new(),
             });
-            return Ok(());
+            return self.number_families(state, manifest);
         };
         state.id = entry.id;
         let (was, is) = (
@@ -175,6 +179,31 @@ impl JobFolder {
             state.evolutions.push(evolution);
         }
         state.schema_id = id as u16;
+        self.number_families(state, manifest)
+    }
+
+    /// Gives the column families of a table the ids that the folder knows them by.
+    fn number_families(
+        &self,
+        state: &mut StateConfig,
+        manifest: &mut Manifest,
+    ) -> Result<(), Error> {
+        let place = state.place();
+        let Some(entry) = manifest.states.iter_mut().find(|entry| entry.id == state.id) else {
+            return Ok(());
+        };
+        for family in &mut state.options.families {
+            let known = entry.families.iter().position(|name| *name == family.name);
+            let at = known.unwrap_or_else(|| {
+                entry.families.push(family.name.clone());
+                entry.families.len() - 1
+            });
+            family.id = u8::try_from(at).map_err(|_too_many| {
+                self.refuse(format!(
+                    "state {place} has had more than 256 column families; give the new one another name"
+                ))
+            })?;
+        }
         Ok(())
     }
 }

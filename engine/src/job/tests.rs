@@ -11,7 +11,10 @@ use super::{Job, JobBuilder, JobHandle, RunOptions, Watermarks};
 use crate::operator::{Context, Open};
 use crate::sink::CollectSink;
 use crate::source::{MemorySource, Timed};
-use crate::state::{MapStateDescriptor, Ttl, ValueStateDescriptor};
+use crate::state::{
+    AggregateFunction, AggregatingStateDescriptor, ListStateDescriptor, MapStateDescriptor,
+    ReducingStateDescriptor, Ttl, ValueStateDescriptor,
+};
 
 fn options(dir: &Path) -> RunOptions {
     RunOptions::new(dir)
@@ -94,6 +97,92 @@ fn map_entries_expire_one_by_one() {
         let newest = ts as u64 / 10;
         let expected: Vec<u64> = (newest.saturating_sub(9)..=newest).collect();
         assert_eq!(live, expected);
+    }
+}
+
+/// Sum and number of what was added.
+#[derive(Clone, Copy)]
+struct Mean;
+
+impl AggregateFunction for Mean {
+    type In = u64;
+    type Acc = (u64, u64);
+    type Out = u64;
+
+    fn create_accumulator(&self) -> (u64, u64) {
+        (0, 0)
+    }
+    fn add(&self, value: u64, accumulator: &mut (u64, u64)) {
+        *accumulator = self.merge(*accumulator, (value, 1));
+    }
+    fn get_result(&self, (sum, count): &(u64, u64)) -> u64 {
+        sum / count
+    }
+    fn merge(&self, a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+        (a.0 + b.0, a.1 + b.1)
+    }
+}
+
+/// Largest, mean and last numbers of a key.
+type Collected = (u64, u64, Vec<u64>);
+
+fn collecting(numbers: u64, sink: &CollectSink<Collected>) -> Job {
+    let records = (0..numbers).map(|n| Timed { value: n, ts: n as i64 });
+    let mut job = JobBuilder::new("collect").parallelism(2);
+    job.source("numbers", MemorySource::new(records), Watermarks::monotonous())
+        .key_by_owned(|n: &u64| n % 10)
+        .process("collector", |open: &mut Open<'_, u64>| {
+            let largest = open.reducing_state(ReducingStateDescriptor::new("largest", u64::max));
+            let mean = open.aggregating_state(AggregatingStateDescriptor::new("mean", Mean).heap());
+            let ttl = Ttl::new(Duration::from_millis(25));
+            let last = open.list_state(ListStateDescriptor::<u64>::new("last").ttl(ttl));
+            let backwards = open.list_state(ListStateDescriptor::<u64>::new("backwards").heap());
+            Ok(move |n: &u64, ctx: &mut Context<'_, u64, Collected>| {
+                largest.add(ctx, *n)?;
+                if n % 20 < 10 {
+                    mean.named("one").add(ctx, *n)?;
+                } else {
+                    mean.named("partial").merge(ctx, (*n, 1))?;
+                }
+                last.add(ctx, n)?;
+                let last = last.get(ctx)?;
+                backwards.update(ctx, last.iter().rev())?;
+                assert_eq!(backwards.get(ctx)?.into_iter().rev().collect::<Vec<_>>(), last);
+                assert!(!backwards.is_empty(ctx)?);
+                let of = |found: Option<u64>| found.unwrap_or_default();
+                let collected = (of(largest.get(ctx)?), of(mean.get(ctx)?), last);
+                ctx.emit(collected);
+                Ok(())
+            })
+        })
+        .sink("results", sink.clone());
+    job.build().unwrap()
+}
+
+/// §1.7, §4.1: lists, reduced and aggregated values go on where the last run ended, on both backends
+/// and several shards, and their accesses are counted by line.
+#[test]
+fn collections_go_on_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let sink = CollectSink::new();
+    for numbers in [1_000, 2_000] {
+        let handle = collecting(numbers, &sink).start(options(dir.path())).unwrap();
+        until(&handle, "all are applied", |op| op.applied == numbers);
+        let states = handle.figures().states;
+        let of = |name: &str| states.iter().find(|state| state.state == name).unwrap();
+        assert_eq!((of("largest").stock.entries, of("backwards").stock.entries), (10, 30));
+        let names = ["one", "partial"].map(Some);
+        let sites = of("mean").sites.iter().filter(|site| names.contains(&site.name.as_deref()));
+        assert_eq!(sites.count(), 4, "two lines, each of which reads and writes");
+        handle.wait().unwrap();
+    }
+    let results = sink.records();
+    assert_eq!(results.len(), 2_000);
+    for (result, ts) in results {
+        let n = ts as u64;
+        let first = n % 10;
+        let last = [20, 10, 0].iter().filter_map(|back| n.checked_sub(*back)).collect();
+        assert_eq!(result, (n, u64::midpoint(first, n), last));
     }
 }
 

@@ -77,19 +77,28 @@ impl<K: ?Sized, O> Context<'_, K, O> {
         self.table(index)?.write(at, value, &moment, site)
     }
 
+    pub(crate) fn merge<V: Serialize + DeserializeOwned>(
+        &mut self,
+        index: usize,
+        site: Site,
+        merge: impl FnOnce(Option<V>) -> V,
+    ) -> Result<(), Error> {
+        let (moment, at) = (self.moment, RowAddress { hash: self.hash, key: self.row_key });
+        self.table(index)?.merge(at, &moment, site, merge)
+    }
+
     pub(crate) fn delete(&mut self, index: usize, site: Site) -> Result<(), Error> {
         let (moment, at) = (self.moment, RowAddress { hash: self.hash, key: self.row_key });
         self.table(index)?.delete(at, &moment, site).map(drop)
     }
 
-    /// Builds `group | key length | key` and returns how long that is.
-    fn map_prefix(&mut self) -> usize {
+    /// Builds `group | key length | key`, which the row keys of a key with many rows begin with.
+    fn map_prefix(&mut self) {
         let (group, key) = self.row_key.split_at_checked(GROUP_BYTES).unwrap_or_default();
         self.map_key.clear();
         self.map_key.extend_from_slice(group);
         self.map_key.extend_from_slice(&(key.len() as u32).to_be_bytes());
         self.map_key.extend_from_slice(key);
-        self.map_key.len()
     }
 
     /// Runs `f` on the table and the row key of a map entry.
@@ -146,13 +155,10 @@ impl<K: ?Sized, O> Context<'_, K, O> {
         M: Key + ToOwned<Owned = M>,
         V: DeserializeOwned,
     {
-        let prefix_bytes = self.map_prefix();
-        let prefix = std::mem::take(self.map_key);
-        let moment = self.moment;
-        let rows =
-            self.table(index).and_then(|table| table.read_prefix::<V>(&prefix, &moment, site));
-        *self.map_key = prefix;
-        let entries = rows?.into_iter().map(|(key, value)| {
+        let (prefix_bytes, rows) = self.with_prefix(index, |table, prefix, moment| {
+            Ok((prefix.len(), table.read_prefix::<V>(prefix, moment, site)?))
+        })?;
+        let entries = rows.into_iter().map(|(key, value)| {
             let entry = key.get(prefix_bytes..).and_then(M::decode);
             entry.map(|entry| (entry, value)).ok_or_else(|| Error::Codec {
                 place: "map state".into(),
@@ -163,5 +169,58 @@ impl<K: ?Sized, O> Context<'_, K, O> {
             })
         });
         entries.collect()
+    }
+
+    /// Runs `f` on the table and the prefix of the key's rows.
+    pub(super) fn with_prefix<T>(
+        &mut self,
+        index: usize,
+        f: impl FnOnce(&mut Table<Counters>, &mut Vec<u8>, &Moment) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.map_prefix();
+        let mut prefix = std::mem::take(self.map_key);
+        let moment = self.moment;
+        let result = self.table(index).and_then(|table| f(table, &mut prefix, &moment));
+        *self.map_key = prefix;
+        result
+    }
+
+    pub(crate) fn append<'v, V: Serialize + 'v>(
+        &mut self,
+        index: usize,
+        values: impl IntoIterator<Item = &'v V>,
+        site: Site,
+    ) -> Result<(), Error> {
+        self.with_prefix(index, |table, prefix, moment| {
+            values.into_iter().try_for_each(|value| table.append(prefix, value, moment, site))
+        })
+    }
+
+    pub(crate) fn replace<'v, V: Serialize + 'v>(
+        &mut self,
+        index: usize,
+        values: impl IntoIterator<Item = &'v V>,
+        site: Site,
+    ) -> Result<(), Error> {
+        self.with_prefix(index, |table, prefix, moment| {
+            if !table.is_late(moment) {
+                table.delete_prefix(prefix, moment, site)?;
+            }
+            values.into_iter().try_for_each(|value| table.append(prefix, value, moment, site))
+        })
+    }
+
+    pub(crate) fn read_elements<V: DeserializeOwned>(
+        &mut self,
+        index: usize,
+        site: Site,
+    ) -> Result<Vec<V>, Error> {
+        let rows = self
+            .with_prefix(index, |table, prefix, moment| table.read_prefix(prefix, moment, site))?;
+        Ok(rows.into_iter().map(|(_, value)| value).collect())
+    }
+
+    pub(crate) fn clear(&mut self, index: usize, site: Site) -> Result<(), Error> {
+        self.with_prefix(index, |table, prefix, moment| table.delete_prefix(prefix, moment, site))
     }
 }

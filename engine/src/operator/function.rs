@@ -11,8 +11,12 @@ use super::context::Context;
 use crate::codec::Key;
 use crate::error::Error;
 use crate::schema::shape_of;
-use crate::state::{MapState, MapStateDescriptor, StateKind, StateOptions};
-use crate::state::{ValueState, ValueStateDescriptor};
+use crate::state::{
+    AggregateFunction, AggregatingState, AggregatingStateDescriptor, ListState,
+    ListStateDescriptor, MapState, MapStateDescriptor, ReducingState, ReducingStateDescriptor,
+    StateKind, StateOptions, TableState, TableStateDescriptor, ValueState, ValueStateDescriptor,
+    complain,
+};
 
 /// Finds the key of a record.
 pub(crate) type KeySelector<T, K> =
@@ -75,6 +79,35 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
         ValueState::new(self.declare::<V>(StateKind::Value, descriptor.options))
     }
 
+    /// Opens a state with one value per key, into which others are merged.
+    pub fn reducing_state<V>(
+        &mut self,
+        descriptor: ReducingStateDescriptor<V>,
+    ) -> ReducingState<K, V>
+    where
+        V: Serialize + DeserializeOwned,
+    {
+        let index = self.declare::<V>(StateKind::Reducing, descriptor.options);
+        ReducingState::new(index, descriptor.reduce)
+    }
+
+    /// Opens a state with one accumulator per key.
+    pub fn aggregating_state<A: AggregateFunction>(
+        &mut self,
+        descriptor: AggregatingStateDescriptor<A>,
+    ) -> AggregatingState<K, A> {
+        let index = self.declare::<A::Acc>(StateKind::Aggregating, descriptor.options);
+        AggregatingState::new(index, descriptor.function)
+    }
+
+    /// Opens a state with a list per key.
+    pub fn list_state<V>(&mut self, descriptor: ListStateDescriptor<V>) -> ListState<K, V>
+    where
+        V: Serialize + DeserializeOwned,
+    {
+        ListState::new(self.declare::<V>(StateKind::List, descriptor.options))
+    }
+
     /// Opens a state with many entries per key.
     pub fn map_state<M, V>(&mut self, descriptor: MapStateDescriptor<M, V>) -> MapState<K, M, V>
     where
@@ -82,6 +115,24 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
         V: Serialize + DeserializeOwned,
     {
         MapState::new(self.declare::<V>(StateKind::Map, descriptor.options))
+    }
+
+    /// Opens a state with a row of versioned cells per key.
+    pub fn table_state<Q, V>(
+        &mut self,
+        descriptor: TableStateDescriptor<Q, V>,
+    ) -> TableState<K, Q, V>
+    where
+        Q: Key + ToOwned<Owned = Q>,
+        V: Serialize + DeserializeOwned,
+    {
+        let options = descriptor.options;
+        if let Some(complaint) = complain(&options.families) {
+            let name = &options.name;
+            self.failed.get_or_insert(Error::Declaration(format!("state {name} {complaint}")));
+        }
+        let families = options.families.iter().map(|family| family.name.clone()).collect();
+        TableState::new(self.declare::<V>(StateKind::Table, options), families)
     }
 
     fn declare<V: DeserializeOwned>(&mut self, kind: StateKind, options: StateOptions) -> usize {

@@ -20,7 +20,7 @@ use crate::codec::{Key, decode_value, encode_value};
 use crate::error::Error;
 use crate::job::{Arrived, Barrier, Input, Node, NodeEnv, Output, Polled, Routed};
 use crate::source::Timed;
-use crate::state::{GateMode, Moment, Table};
+use crate::state::{GateMode, Moment, SLICE_ROWS, Table};
 use crate::telemetry::{Counters, ShardBoard, StateSnapshot};
 
 /// Spilled events that are replayed before new input is looked at.
@@ -399,6 +399,7 @@ where
         self.moment.wall = env.wall;
         self.sweep(env);
         for table in &mut self.parts.tables {
+            table.sweep_families(SLICE_ROWS, &self.moment, || env.micros())?;
             table.reclaim();
         }
         Ok(())

@@ -2,10 +2,12 @@
 //! and everything an operator knows at a barrier. Never here: threads, files.
 
 mod context;
+mod cells;
 mod function;
 mod keyed;
 mod stateless;
 
+pub(crate) use cells::FamilyPlace;
 pub use context::Context;
 pub use function::{Open, ProcessFunction};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use stateward_model::breaker::Policy;
 use stateward_model::{ClockKind, UpdateType, Visibility};
 
+use super::family::{FamilyConfig, FamilyDescriptor};
 use crate::codec::GROUP_BYTES;
 use crate::schema::Evolution;
 
@@ -71,25 +72,42 @@ impl Backend {
     }
 }
 
-/// Whether a state has one row per key or many.
+/// What a state keeps per key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateKind {
     Value,
+    Reducing,
+    Aggregating,
+    List,
     Map,
+    Table,
 }
 
 impl StateKind {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Value => "value",
+            Self::Reducing => "reducing",
+            Self::Aggregating => "aggregating",
+            Self::List => "list",
             Self::Map => "map",
+            Self::Table => "table",
         }
     }
 
-    /// Bytes of a row key in front of what is hashed: a value state goes by the hash of the
-    /// record's key, which routing has computed already; an entry of a map by its whole row key.
+    /// Whether a key has many rows, which are read together, rather than one.
+    pub(crate) fn is_sorted(self) -> bool {
+        match self {
+            Self::Value | Self::Reducing | Self::Aggregating => false,
+            Self::List | Self::Map | Self::Table => true,
+        }
+    }
+
+    /// Bytes of a row key in front of what is hashed: a state with one row per key goes by the hash
+    /// of the record's key, which routing has computed already; one with many by its whole row key.
     pub(crate) fn hashed_from(kind: &str) -> usize {
-        if kind == Self::Value.as_str() { GROUP_BYTES } else { 0 }
+        let single = [Self::Value, Self::Reducing, Self::Aggregating];
+        if single.iter().any(|single| single.as_str() == kind) { GROUP_BYTES } else { 0 }
     }
 }
 
@@ -101,6 +119,8 @@ pub(crate) struct StateOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
+    /// Column families; only a table has any.
+    pub(crate) families: Vec<FamilyConfig>,
     pub(crate) site: &'static Location<'static>,
 }
 
@@ -113,6 +133,7 @@ impl StateOptions {
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
+            families: Vec::new(),
             site: Location::caller(),
         }
     }
@@ -158,30 +179,10 @@ impl StateConfig {
     }
 }
 
-macro_rules! descriptor {
-    ($(#[$doc:meta])* $name:ident<$($p:ident),+>) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub struct $name<$($p),+> {
-            pub(crate) options: StateOptions,
-            types: PhantomData<fn() -> ($($p,)+)>,
-        }
-
+/// Gives a descriptor what all kinds of states can be told.
+macro_rules! settings {
+    ($name:ident<$($p:ident),+>) => {
         impl<$($p),+> $name<$($p),+> {
-            /// Names the state: `[A-Za-z0-9_.-]{1,128}`, unique within its operator. Checked when
-            /// the job is built.
-            #[track_caller]
-            pub fn new(name: &str) -> Self {
-                Self { options: StateOptions::new(name), types: PhantomData }
-            }
-
-            /// Gives entries a TTL; without one they never expire.
-            #[must_use]
-            pub fn ttl(mut self, ttl: Ttl) -> Self {
-                self.options.ttl = Some(ttl);
-                self
-            }
-
             /// Keeps the rows on the heap instead of in RocksDB.
             #[must_use]
             pub fn heap(mut self) -> Self {
@@ -206,6 +207,44 @@ macro_rules! descriptor {
     };
 }
 
+/// Gives a descriptor one TTL for all entries.
+macro_rules! ttl_setting {
+    ($name:ident<$($p:ident),+>) => {
+        impl<$($p),+> $name<$($p),+> {
+            /// Gives entries a TTL; without one they never expire.
+            #[must_use]
+            pub fn ttl(mut self, ttl: Ttl) -> Self {
+                self.options.ttl = Some(ttl);
+                self
+            }
+        }
+    };
+}
+
+/// A descriptor that needs nothing but a name and types.
+macro_rules! descriptor {
+    ($(#[$doc:meta])* $name:ident<$($p:ident),+>) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name<$($p),+> {
+            pub(crate) options: StateOptions,
+            types: PhantomData<fn() -> ($($p,)+)>,
+        }
+
+        impl<$($p),+> $name<$($p),+> {
+            /// Names the state: `[A-Za-z0-9_.-]{1,128}`, unique within its operator. Checked when
+            /// the job is built.
+            #[track_caller]
+            pub fn new(name: &str) -> Self {
+                Self { options: StateOptions::new(name), types: PhantomData }
+            }
+        }
+
+        settings!($name<$($p),+>);
+        ttl_setting!($name<$($p),+>);
+    };
+}
+
 descriptor! {
     /// Declares a [`ValueState`](crate::ValueState): one value per key.
     ///
@@ -221,6 +260,20 @@ descriptor! {
 }
 
 descriptor! {
+    /// Declares a [`ListState`](crate::ListState): many elements per key, each with its own TTL.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use stateward_engine::{ListStateDescriptor, Ttl};
+    /// let recent = ListStateDescriptor::<String>::new("recent_logins")
+    ///     .ttl(Ttl::new(Duration::from_secs(600)));
+    /// # let _ = recent;
+    /// ```
+    ListStateDescriptor<V>
+}
+
+descriptor! {
     /// Declares a [`MapState`](crate::MapState): many entries per key, each with its own TTL.
     ///
     /// # Examples
@@ -231,3 +284,92 @@ descriptor! {
     /// ```
     MapStateDescriptor<M, V>
 }
+
+/// Declares a [`ReducingState`](crate::ReducingState): one value per key, into which others are
+/// merged.
+///
+/// # Examples
+/// ```
+/// use stateward_engine::ReducingStateDescriptor;
+/// let highest = ReducingStateDescriptor::<i64>::new("highest", i64::max);
+/// # let _ = highest;
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReducingStateDescriptor<V> {
+    pub(crate) options: StateOptions,
+    pub(crate) reduce: fn(V, V) -> V,
+}
+
+impl<V> ReducingStateDescriptor<V> {
+    /// Names the state (`[A-Za-z0-9_.-]{1,128}`, unique within its operator; checked when the job
+    /// is built) and gives the function that merges the current value with an added one, in this
+    /// order.
+    ///
+    /// The function captures nothing, so that it is the same on every shard and in every run.
+    #[track_caller]
+    pub fn new(name: &str, reduce: fn(V, V) -> V) -> Self {
+        Self { options: StateOptions::new(name), reduce }
+    }
+}
+
+settings!(ReducingStateDescriptor<V>);
+ttl_setting!(ReducingStateDescriptor<V>);
+
+/// Declares an [`AggregatingState`](crate::AggregatingState): one accumulator per key.
+///
+/// # Examples
+/// See [`AggregateFunction`](crate::AggregateFunction).
+#[derive(Clone, Debug)]
+pub struct AggregatingStateDescriptor<A> {
+    pub(crate) options: StateOptions,
+    pub(crate) function: A,
+}
+
+impl<A> AggregatingStateDescriptor<A> {
+    /// Names the state (`[A-Za-z0-9_.-]{1,128}`, unique within its operator; checked when the job
+    /// is built) and gives the function that fills the accumulator.
+    #[track_caller]
+    pub fn new(name: &str, function: A) -> Self {
+        Self { options: StateOptions::new(name), function }
+    }
+}
+
+settings!(AggregatingStateDescriptor<A>);
+ttl_setting!(AggregatingStateDescriptor<A>);
+
+/// Declares a [`TableState`](crate::TableState): a row of versioned cells per key, in families that
+/// each have their own TTL and number of versions.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use stateward_engine::{FamilyDescriptor, TableStateDescriptor};
+/// let quotes = TableStateDescriptor::<String, f64>::new("quotes")
+///     .family(FamilyDescriptor::new("bid").ttl(Duration::from_secs(3600)).max_versions(100))
+///     .family(FamilyDescriptor::new("close").max_versions(30).min_versions(1));
+/// # let _ = quotes;
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableStateDescriptor<Q, V> {
+    pub(crate) options: StateOptions,
+    types: PhantomData<fn() -> (Q, V)>,
+}
+
+impl<Q, V> TableStateDescriptor<Q, V> {
+    /// Names the state: `[A-Za-z0-9_.-]{1,128}`, unique within its operator. Checked when the job is
+    /// built.
+    #[track_caller]
+    pub fn new(name: &str) -> Self {
+        Self { options: StateOptions::new(name), types: PhantomData }
+    }
+
+    /// Adds a column family; a table has at least one. The families of a state are known by their
+    /// names: their order may change, and others may be added later.
+    #[must_use]
+    pub fn family(mut self, family: FamilyDescriptor) -> Self {
+        self.options.families.push(FamilyConfig::of(family));
+        self
+    }
+}
+
+settings!(TableStateDescriptor<Q, V>);

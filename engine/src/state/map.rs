@@ -115,16 +115,13 @@ where
         Ok(ctx.read_entries::<M, V>(self.index, site)?.is_empty())
     }
 
-    /// Deletes all entries of the key at hand.
+    /// Deletes all entries of the key at hand, without reading them.
     ///
     /// # Errors
-    /// As [`MapState::get`].
+    /// Where the store fails.
     #[track_caller]
     pub fn clear<O>(self, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
         let site = self.site();
-        for (key, _) in ctx.read_entries::<M, V>(self.index, site)? {
-            ctx.delete_entry(self.index, &key, site)?;
-        }
-        Ok(())
+        ctx.clear(self.index, site)
     }
 }

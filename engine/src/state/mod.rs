@@ -2,16 +2,30 @@
 //! rows for the write cache, counts for telemetry, refusals for the breaker. Never here: files,
 //! threads, the clock itself.
 
+mod family;
 mod descriptor;
 mod gate;
 mod table;
 mod value;
+mod reducing;
+mod aggregating;
+mod list;
 mod map;
+mod table_state;
 
-pub use descriptor::{Backend, MapStateDescriptor, Ttl, ValueStateDescriptor};
+pub use aggregating::{AggregateFunction, AggregatingState};
+pub use descriptor::{
+    AggregatingStateDescriptor, Backend, ListStateDescriptor, MapStateDescriptor,
+    ReducingStateDescriptor, TableStateDescriptor, Ttl, ValueStateDescriptor,
+};
+pub use family::FamilyDescriptor;
+pub use list::ListState;
 pub use map::MapState;
+pub use reducing::ReducingState;
+pub use table_state::{TableFamily, TableState};
 pub use value::{Lookup, ValueState};
 
 pub(crate) use descriptor::{StateConfig, StateKind, StateOptions};
+pub(crate) use family::complain;
 pub(crate) use gate::{Gate, GateMode, SharedGate};
-pub(crate) use table::{Moment, RowAddress, Table};
+pub(crate) use table::{ColumnKey, Moment, NewCell, RowAddress, SLICE_ROWS, Table, Version};

@@ -104,12 +104,12 @@ impl StateStore for HeapStore {
         Ok(found.is_some())
     }
 
-    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error> {
-        let from = (Bound::Included(prefix), Bound::Unbounded);
-        for (key, row) in
-            self.rows.range::<[u8], _>(from).take_while(|(key, _)| key.starts_with(prefix))
-        {
-            visit(key, row);
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), Error> {
+        let from = (Bound::Included(from), Bound::Unbounded);
+        for (key, row) in self.rows.range::<[u8], _>(from) {
+            if !visit(key, row) {
+                break;
+            }
         }
         Ok(())
     }

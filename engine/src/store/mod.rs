@@ -13,7 +13,7 @@ mod reclaim;
 
 use crate::error::Error;
 
-pub(crate) use cache::WriteCache;
+pub(crate) use cache::{Scanned, WriteCache};
 pub(crate) use cut_off::{CutOff, Dropping, SharedCutOff};
 pub(crate) use heap::HeapStore;
 pub(crate) use ledger::{Ledger, resident_ages};
@@ -35,8 +35,18 @@ pub(crate) type OwnedChange = (Box<[u8]>, Option<Vec<u8>>);
 pub(crate) trait StateStore: Send {
     /// Copies a row into `row`; `false` where there is none.
     fn get(&self, key: &[u8], row: &mut Vec<u8>) -> Result<bool, Error>;
+    /// Visits the rows from `from` on, in key order, until `visit` says `false`.
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), Error>;
     /// Visits the rows whose key begins with `prefix`, in key order.
-    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error>;
+    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error> {
+        self.scan(prefix, &mut |key, row| {
+            let below = key.starts_with(prefix);
+            if below {
+                visit(key, row);
+            }
+            below
+        })
+    }
     /// Applies changes in their order.
     fn apply(&mut self, changes: &[Change<'_>]) -> Result<(), Error>;
     /// Applies changes that are sorted by key and have each key once.

@@ -20,6 +20,9 @@ const GENERATIONS_MAX: u32 = 256;
 /// Called with each change.
 type ChangeVisitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>);
 
+/// Called with each change until it says `false`.
+type WhileVisitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>) -> bool;
+
 /// The overflow of one state on one shard; costs nothing until it is needed.
 pub(crate) struct Overflow {
     path: PathBuf,
@@ -104,11 +107,23 @@ impl Overflow {
     }
 
     pub(crate) fn prefix(&self, prefix: &[u8], visit: ChangeVisitor<'_>) -> Result<(), Error> {
+        self.scan(prefix, &mut |key, row| {
+            let below = key.starts_with(prefix);
+            if below {
+                visit(key, row);
+            }
+            below
+        })
+    }
+
+    /// Visits the changes from the row key `from` on, in key order, until `visit` says `false`.
+    pub(crate) fn scan(&self, from: &[u8], visit: WhileVisitor<'_>) -> Result<(), Error> {
         let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(()) };
-        rows.prefix(&self.own_key(prefix), &mut |key, framed| {
+        let generation = self.generation.to_be_bytes();
+        rows.scan(&self.own_key(from), &mut |key, framed| {
+            let Some(key) = key.strip_prefix(&generation) else { return false };
             let row = framed.split_at_checked(HEADER_BYTES);
-            let key = key.get(GENERATION_BYTES..).unwrap_or_default();
-            visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)));
+            visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)))
         })
     }
 

@@ -206,15 +206,14 @@ impl StateStore for RocksStore {
         Ok(found.is_some())
     }
 
-    fn prefix(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Error> {
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), Error> {
         let family = self.shard.family(&self.state)?;
         let mut rows = self.shard.db.raw_iterator_cf(family);
-        rows.seek(prefix);
+        rows.seek(from);
         while let Some((key, row)) = rows.item() {
-            if !key.starts_with(prefix) {
+            if !visit(key, row) {
                 break;
             }
-            visit(key, row);
             rows.next();
         }
         rows.status().map_err(|e| self.shard.error(&e))

@@ -37,7 +37,7 @@ pub(crate) fn row(job: &Job, of: JobState<'_>, firing: &Firing, now_millis: i64)
         job_name: job_name.clone(),
         operator: sample.operator.clone(),
         state: sample.state.clone(),
-        verdict: judge(evidence(job, of)),
+        verdict: verdict(job, of),
         entries: stock.entries,
         logical_bytes: stock.logical_bytes,
         disk_bytes: stock.disk_bytes,
@@ -59,6 +59,15 @@ pub(crate) fn row(job: &Job, of: JobState<'_>, firing: &Firing, now_millis: i64)
 }
 
 /// Collects what was seen of a state since its run was first seen.
+fn verdict(job: &Job, of: JobState<'_>) -> Verdict {
+    let verdict = judge(evidence(job, of));
+    // a table's TTLs are those of its families, which no figure tells
+    if of.declaration.kind == "table" {
+        return Verdict { kind: VerdictKind::CannotTell, ..verdict };
+    }
+    verdict
+}
+
 fn evidence(job: &Job, of: JobState<'_>) -> Evidence {
     let (stock, sample) = (&of.sample.stock, of.sample);
     let baseline = job.baselines.get(&format!("{}/{}", sample.operator, sample.state));

@@ -169,10 +169,15 @@ words! {
     event_time: "event time" | "事件时间";
     processing_time: "processing time" | "处理时间";
     kind_value: "value" | "值";
+    kind_reducing: "reducing" | "归约";
+    kind_aggregating: "aggregating" | "聚合";
+    kind_list: "list" | "列表";
     kind_map: "map" | "映射";
+    kind_table: "table" | "表";
     update_write: "stamped by writes" | "由写入打时间戳";
     update_read: "stamped by writes and reads" | "由写入和读取打时间戳";
     update_create: "stamped once, when created" | "仅创建时打时间戳";
+    ttl_per_family: "each column family has its own TTL" | "每个列族有各自的 TTL";
     update_disabled: "never expires" | "永不过期";
     hides_expired: "expired entries are never returned" | "过期条目绝不返回";
     returns_expired: "an expired entry is returned once" | "过期条目返回一次";

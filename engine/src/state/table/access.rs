@@ -1,4 +1,4 @@
-//! What user code does to a state: read, write, delete, iterate.
+//! What user code does to one row: read, write, merge, delete.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +12,14 @@ use crate::error::Error;
 use crate::state::Lookup;
 use crate::telemetry::{Access, Recorder, Site};
 
-/// A row key with its decoded value.
-type Entry<V> = (Box<[u8]>, V);
+/// What was found where a row is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) slot: u32,
+    pub(super) found: Found,
+    /// Logical bytes of the row that is there.
+    pub(super) bytes: u64,
+}
 
 impl<R: Recorder> Table<R> {
     /// Reads a value (SEMANTICS §1.4 to §1.6).
@@ -67,16 +73,24 @@ impl<R: Recorder> Table<R> {
         }
     }
 
-    /// Decodes a row's value, of an older version too; errors name the key by its hash.
     fn decode<V: DeserializeOwned>(&self, row: &[u8], hash: u64) -> Result<V, Error> {
+        self.decode_as(row_schema(row), row_value(row), hash)
+    }
+
+    /// Decodes a value of a version of its type, an older one too; errors name the key by its hash.
+    pub(super) fn decode_as<V: DeserializeOwned>(
+        &self,
+        version: u16,
+        bytes: &[u8],
+        hash: u64,
+    ) -> Result<V, Error> {
         let place = || format!("state {}, key {hash:016x}", self.config.place());
-        let version = row_schema(row);
         if version == self.config.schema_id {
-            return decode_value(row_value(row), place);
+            return decode_value(bytes, place);
         }
         let evolution = self.config.evolutions.get(usize::from(version)).and_then(Option::as_ref);
         let mut value = Vec::new();
-        match evolution.and_then(|evolution| evolution.rewrite(row_value(row), &mut value)) {
+        match evolution.and_then(|evolution| evolution.rewrite(bytes, &mut value)) {
             Some(()) => decode_value(&value, place),
             None => Err(Error::Codec {
                 place: place(),
@@ -146,7 +160,7 @@ impl<R: Recorder> Table<R> {
     }
 
     /// Counts an event that wants to write, once, and asks the breaker.
-    fn admit(&mut self, moment: &Moment) -> Result<(), Error> {
+    pub(super) fn admit(&mut self, moment: &Moment) -> Result<(), Error> {
         if self.last_offered != moment.event {
             self.last_offered = moment.event;
             self.recorder.flow(|flow| flow.offered += 1);
@@ -155,6 +169,13 @@ impl<R: Recorder> Table<R> {
             return Ok(());
         }
         Err(Error::Diverted { state: self.config.place() })
+    }
+
+    pub(super) fn locate(&mut self, at: RowAddress<'_>, moment: &Moment) -> Result<Target, Error> {
+        let slot = self.cache.locate(at.hash, at.key)?;
+        let row = self.cache.row(slot);
+        let bytes = row.map_or(0, |row| logical_bytes(at.key, row));
+        Ok(Target { slot, found: self.judge(row, moment), bytes })
     }
 
     /// Writes a value.
@@ -166,11 +187,59 @@ impl<R: Recorder> Table<R> {
         site: Site,
     ) -> Result<(), Error> {
         self.admit(moment)?;
-        let slot = self.cache.locate(at.hash, at.key)?;
-        let row = self.cache.row(slot);
-        let old_bytes = row.map_or(0, |row| logical_bytes(at.key, row));
-        let found = self.judge(row, moment);
-        let stamp = match (found, self.config.update()) {
+        let target = self.locate(at, moment)?;
+        self.put(at, target, value, moment, site)
+    }
+
+    /// Writes what `merge` makes of the unexpired current value, or of none (SEMANTICS §1.7): a read
+    /// and a write, for which the row is looked up once.
+    pub(crate) fn merge<V: Serialize + DeserializeOwned>(
+        &mut self,
+        at: RowAddress<'_>,
+        moment: &Moment,
+        site: Site,
+        merge: impl FnOnce(Option<V>) -> V,
+    ) -> Result<(), Error> {
+        self.admit(moment)?;
+        let target = self.locate(at, moment)?;
+        self.recorder.flow(|flow| flow.reads += 1);
+        let mut current = None;
+        let read_bytes = match target.found {
+            Found::Live(ts) => {
+                let row = self.cache.row(target.slot).unwrap_or_default();
+                current = Some(self.decode(row, at.hash)?);
+                self.recorder.age_at_read(self.seen_now(moment).map_or(0, |now| now - ts));
+                target.bytes
+            }
+            Found::Expired(ts) => {
+                self.miss(ts, true, moment);
+                target.bytes
+            }
+            Found::WrittenOff(ts) => {
+                self.miss(ts, false, moment);
+                0
+            }
+            Found::Absent => {
+                if let Some(ts) = self.recent.get(at.hash) {
+                    self.miss(ts, false, moment);
+                }
+                0
+            }
+        };
+        self.recorder.access(site, Access::Read, read_bytes);
+        self.put(at, target, &merge(current), moment, site)
+    }
+
+    /// Writes a row where `target` is; the breaker has been asked.
+    pub(super) fn put<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        value: &V,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<(), Error> {
+        let stamp = match (target.found, self.config.update()) {
             (Found::Live(ts), UpdateType::OnCreate) => ts,
             (Found::Live(ts), _) => ts.max(self.stamp(moment)),
             _ => self.stamp(moment),
@@ -180,21 +249,47 @@ impl<R: Recorder> Table<R> {
             self.late = true;
             return Ok(());
         }
+        self.write_row(at, target, stamp, value, moment, site)
+    }
+
+    /// Writes a row with a given stamp where `target` is, and counts a write.
+    pub(super) fn write_row<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        stamp: i64,
+        value: &V,
+        moment: &Moment,
+        site: Site,
+    ) -> Result<(), Error> {
+        let bytes = self.replace_row(at, target, stamp, value, moment)?;
+        self.count_write(at.hash, target.found, bytes, moment);
+        self.recorder.access(site, Access::Write, bytes);
+        if self.cache.is_full() { self.relieve() } else { Ok(()) }
+    }
+
+    /// Puts a row where `target` is, in cache and ledger; returns its logical bytes.
+    pub(super) fn replace_row<V: Serialize>(
+        &mut self,
+        at: RowAddress<'_>,
+        target: Target,
+        stamp: i64,
+        value: &V,
+        moment: &Moment,
+    ) -> Result<u64, Error> {
         let mut new = std::mem::take(&mut self.scratch);
         row_header(stamp, self.config.schema_id, &mut new);
         let new = encode_value(value, new, &self.config.options.name)?;
         let bytes = logical_bytes(at.key, &new);
-        self.note(slot);
-        self.cache.set_row(slot, moment.epoch, Some(&new));
+        self.note(target.slot);
+        self.cache.set_row(target.slot, moment.epoch, Some(&new));
         self.scratch = new;
-        self.count_write(at.hash, found, bytes, moment);
-        if let Found::Live(ts) | Found::Expired(ts) = found {
-            self.ledger.remove(ts, old_bytes);
+        if let Found::Live(ts) | Found::Expired(ts) = target.found {
+            self.ledger.remove(ts, target.bytes);
         }
         self.ledger.add(stamp, bytes);
         self.ledger_changed = true;
-        self.recorder.access(site, Access::Write, bytes);
-        if self.cache.is_full() { self.relieve() } else { Ok(()) }
+        Ok(bytes)
     }
 
     fn count_write(&mut self, hash: u64, found: Found, bytes: u64, moment: &Moment) {
@@ -240,28 +335,5 @@ impl<R: Recorder> Table<R> {
             });
         }
         Ok(matches!(found, Found::Live(_)))
-    }
-
-    /// Reads all live entries below `prefix`, in key order; each visited entry counts as a read.
-    pub(crate) fn read_prefix<V: DeserializeOwned>(
-        &mut self,
-        prefix: &[u8],
-        moment: &Moment,
-        site: Site,
-    ) -> Result<Vec<Entry<V>>, Error> {
-        let rows = self.cache.prefix(prefix)?;
-        let mut live = Vec::with_capacity(rows.len());
-        for (key, row) in rows {
-            if row_ts(&row) <= self.cut_off {
-                continue;
-            }
-            if let Lookup::Live(value) = self.read(RowAddress::of(&key), moment, site)? {
-                live.push((key, value));
-            }
-        }
-        if self.cache.is_full() {
-            self.relieve()?;
-        }
-        Ok(live)
     }
 }

@@ -103,6 +103,7 @@ impl<R: Recorder> Table<R> {
             ledger: self.ledger.clone(),
             cut_off: self.cut_off,
             unreclaimed_bytes: self.unreclaimed_bytes(),
+            sequence: self.sequence,
             recent: whole.then(|| self.recent.snapshot()),
         }
     }
@@ -119,6 +120,7 @@ impl<R: Recorder> Table<R> {
         self.cut_off_at_barrier = meta.cut_off;
         self.shared_cut_off.commit(meta.cut_off);
         self.written_off_bytes = meta.unreclaimed_bytes;
+        (self.sequence, self.scanned_sequence) = (meta.sequence, meta.sequence);
         if let Some(recent) = &meta.recent {
             self.recent = RecentlyGone::restore(recent);
         }

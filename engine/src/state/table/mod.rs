@@ -7,15 +7,22 @@
 //!    can be taken back whole (SEMANTICS §7.3).
 
 mod access;
+mod rows;
+mod cell;
+mod cells;
+mod scan;
 mod epoch;
 mod stage;
 mod figures;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cells::{ColumnKey, NewCell, Version};
+pub(crate) use scan::SLICE_ROWS;
+
 use stateward_model::{ClockKind, expired, key_hash};
 
-use super::descriptor::{StateConfig, StateKind};
+use super::descriptor::StateConfig;
 use super::gate::Gate;
 use crate::changelog::RowsBuilder;
 use crate::codec::row_ts;
@@ -88,6 +95,12 @@ pub(crate) struct Table<R: Recorder> {
     gate: Gate,
     last_offered: u64,
     late: bool,
+    /// Number of the next row whose place is the order of writing. Never goes back, so that a number
+    /// names at most one row; part of the epoch.
+    sequence: u64,
+    /// Where the sweep of a table's families goes on, and [`Table::sequence`] when it last ran.
+    scan_from: Box<[u8]>,
+    scanned_sequence: u64,
     undo: Option<Vec<Undo>>,
     committed: u64,
     /// Encoded changes of the current epoch that have to reach the log before the barrier.
@@ -125,6 +138,9 @@ impl<R: Recorder> Table<R> {
             gate,
             last_offered: u64::MAX,
             late: false,
+            sequence: 0,
+            scan_from: Box::default(),
+            scanned_sequence: 0,
             undo: None,
             committed: 0,
             early: Vec::new(),
@@ -183,7 +199,7 @@ impl<R: Recorder> Table<R> {
     /// Prepares for a batch of events with keys of these hashes.
     pub(crate) fn warm(&mut self, hashes: impl Iterator<Item = u64>) {
         // other kinds do not go by the hash of the event's key alone
-        if self.config.kind == StateKind::Value {
+        if !self.config.kind.is_sorted() {
             self.cache.warm(hashes);
         }
     }

@@ -13,7 +13,11 @@ use crate::route::{self, with_query};
 fn declared(words: &Words, detail: &StateDetail) -> String {
     let kind = match detail.kind.as_str() {
         "value" => words.kind_value,
+        "reducing" => words.kind_reducing,
+        "aggregating" => words.kind_aggregating,
+        "list" => words.kind_list,
         "map" => words.kind_map,
+        "table" => words.kind_table,
         other => other,
     };
     let clock = match detail.clock {
@@ -33,6 +37,7 @@ fn declared(words: &Words, detail: &StateDetail) -> String {
             };
             format!("TTL {} ({}) · {stamp} · {returned}", format::duration(ttl), words.set_in_code)
         }
+        _ if detail.kind == "table" => words.ttl_per_family.to_owned(),
         _ => words.update_disabled.to_owned(),
     };
     format!("{kind} · {clock} · {ttl}")

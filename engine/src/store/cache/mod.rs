@@ -11,8 +11,10 @@
 //!
 //! A state on the heap has no store: its cache is never full, and what it holds is all there is.
 //!
-//! Values need point access only: a hash table over a slab. Map states also keep their keys sorted,
-//! so that an iteration can merge the overlay with the store.
+//! Values need point access only: a hash table over a slab. States with many rows per key also keep
+//! the keys sorted, so that an iteration can merge the overlay with the store.
+
+mod scan;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,6 +24,8 @@ use super::slots::{Slot, Slots};
 use super::{Dropping, HeapStore, Overflow, OwnedRow, SharedCutOff, StateStore, heap};
 use crate::codec::{row_ts, set_row_ts};
 use crate::error::Error;
+
+pub(crate) use scan::Scanned;
 
 /// Slots whose lines are fetched side by side.
 const SLOTS_AT_ONCE: usize = 32;
@@ -145,6 +149,11 @@ impl WriteCache {
         Ok(at)
     }
 
+    /// Makes a slot for a key that has no row anywhere, without asking the store.
+    pub(crate) fn insert_absent(&mut self, hash: u64, key: &[u8]) -> u32 {
+        self.insert(hash, key, None)
+    }
+
     fn insert(&mut self, hash: u64, key: &[u8], row: Option<&[u8]>) -> u32 {
         let at = self.slots.insert(hash, key, row);
         if let Some(slot) = self.slots.get(at) {
@@ -152,7 +161,8 @@ impl WriteCache {
             self.content_bytes += slot.content_bytes();
         }
         if let Some(sorted) = &mut self.sorted {
-            sorted.insert(key.into(), at);
+            let former = sorted.insert(key.into(), at);
+            debug_assert!(former.is_none(), "a key has two slots");
         }
         at
     }
