@@ -71,11 +71,12 @@ impl Backend {
     }
 }
 
-/// Whether a state has one row per key or many.
+/// Whether a state has one row per key or many, or timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateKind {
     Value,
     Map,
+    Timer,
 }
 
 impl StateKind {
@@ -83,6 +84,7 @@ impl StateKind {
         match self {
             Self::Value => "value",
             Self::Map => "map",
+            Self::Timer => "timer",
         }
     }
 
@@ -106,7 +108,7 @@ pub(crate) struct StateOptions {
 
 impl StateOptions {
     #[track_caller]
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ttl: None,

@@ -5,6 +5,7 @@
 mod descriptor;
 mod gate;
 mod table;
+mod timer;
 mod value;
 mod map;
 
@@ -15,3 +16,4 @@ pub use value::{Lookup, ValueState};
 pub(crate) use descriptor::{StateConfig, StateKind, StateOptions};
 pub(crate) use gate::{Gate, GateMode, SharedGate};
 pub(crate) use table::{Moment, RowAddress, Table};
+pub(crate) use timer::{TimerParts, TimerTable, stream_row_key, time_of};

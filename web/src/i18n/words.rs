@@ -170,6 +170,7 @@ words! {
     processing_time: "processing time" | "处理时间";
     kind_value: "value" | "值";
     kind_map: "map" | "映射";
+    kind_timer: "timers" | "定时器";
     update_write: "stamped by writes" | "由写入打时间戳";
     update_read: "stamped by writes and reads" | "由写入和读取打时间戳";
     update_create: "stamped once, when created" | "仅创建时打时间戳";

@@ -15,7 +15,7 @@ pub use figure::Figure;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use report::{
     AccessKind, JobEvent, JobSample, OperatorSample, Report, ReportReply, SiteSample, SourceSample,
-    StateFlow, StateSample, StateStock,
+    StateFlow, StateSample, StateStock, TimerSample,
 };
 
 /// The protocol this build speaks.

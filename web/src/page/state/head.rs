@@ -14,6 +14,7 @@ fn declared(words: &Words, detail: &StateDetail) -> String {
     let kind = match detail.kind.as_str() {
         "value" => words.kind_value,
         "map" => words.kind_map,
+        "timer" => words.kind_timer,
         other => other,
     };
     let clock = match detail.clock {
