@@ -81,9 +81,9 @@ fn timers_fire_once_in_order_over_restarts() {
         per_key.entry(key).or_default().push((time, what));
     }
     for happened in per_key.values() {
-        let timers: Vec<i64> =
+        let fired: Vec<i64> =
             happened.iter().filter(|(_, what)| what == "timer").map(|(time, _)| *time).collect();
-        assert!(timers.is_sorted_by(|a, b| a < b), "in order, each once");
+        assert!(fired.is_sorted_by(|a, b| a < b), "in order, each once");
         // a timer comes after the record of its time, and of the times before
         for (at, (time, _)) in happened.iter().enumerate().filter(|(_, (_, what))| what == "timer")
         {
@@ -228,10 +228,10 @@ fn barriers_pass_while_timers_fire_and_records_keep_their_place() {
     let by_group =
         |key: &u64| (stateward_model::key_group(key_hash(&key.to_be_bytes()), 128), *key);
     assert!(timers.is_sorted_by_key(by_group), "of one time, by key group and key");
-    let times: Vec<i64> =
+    let arrived: Vec<i64> =
         happened.iter().filter(|((what, ..), _)| what == "record").map(|(_, ts)| *ts).collect();
-    assert_eq!(times.len(), 6_011);
-    assert!(times.is_sorted(), "records keep their order");
+    assert_eq!(arrived.len(), 6_011);
+    assert!(arrived.is_sorted(), "records keep their order");
     let last_timer = happened.iter().rposition(|((what, ..), _)| what == "timer").unwrap();
     let behind = happened.get(last_timer..).unwrap_or_default();
     let all_later = happened.iter().take(last_timer).all(|(_, ts)| *ts <= 200 + 300 + 256);

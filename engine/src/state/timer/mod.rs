@@ -210,6 +210,7 @@ impl TimerTable {
             Some((_, Slot { pending: true, .. })) => return Ok(()),
             Some((key, slot)) => (key, Slot { stamp, pending: true, epoch, ..slot }),
             None => {
+                // the one allocation of a registration: overlay, head and batches share it
                 let key = RowKey::from(key);
                 if read && self.head.stamp(&key).is_some() {
                     return Ok(());

@@ -245,7 +245,12 @@ impl Run<'_> {
         let epoch = self.epoch;
         let log = &mut self.bench.logged;
         let table = &mut self.bench.table;
-        table.barrier(epoch, |rows| Ok(log.push((epoch, rows.to_vec())))).unwrap();
+        table
+            .barrier(epoch, |rows| {
+                log.push((epoch, rows.to_vec()));
+                Ok(())
+            })
+            .unwrap();
         let first = self.pending.first().map(|(time, _, _)| *time);
         self.taken.count("barrier between firings of one time", first == Some(self.last_fired));
         // a state's meta may be missing where nothing changed; it is as it was
@@ -298,12 +303,12 @@ impl Run<'_> {
         self.expected = TimerSample::default();
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: &Step) {
         let ahead = |now: i64, by: i64| match by {
             i64::MIN | i64::MAX => by,
             by => now.saturating_add(by),
         };
-        match step {
+        match *step {
             Step::Register(key, by) => self.register(key, ahead(self.now, by)),
             Step::Delete(key, by) => self.delete(key, ahead(self.now, by)),
             Step::DeletePending(at) => {
@@ -325,7 +330,13 @@ impl Run<'_> {
         }
         let epoch = self.epoch;
         let log = &mut self.bench.logged;
-        self.bench.table.after_batch(epoch, |rows| Ok(log.push((epoch, rows.to_vec())))).unwrap();
+        self.bench
+            .table
+            .after_batch(epoch, |rows| {
+                log.push((epoch, rows.to_vec()));
+                Ok(())
+            })
+            .unwrap();
         let table = &self.bench.table;
         self.taken.count("overflowed", !table.overflow.is_empty());
         let trimmed = (0..GROUPS).any(|group| table.head.boundary(group).is_some());
@@ -362,7 +373,9 @@ fn agrees_with_a_set() {
             committed: None,
             last_fired: i64::MIN,
         };
-        steps.into_iter().for_each(|step| run.step(step));
+        for step in &steps {
+            run.step(step);
+        }
         run.now = i64::MAX;
         run.fire(u16::MAX, false);
         assert_eq!(run.pending, Pending::new(), "all fire in the end");
