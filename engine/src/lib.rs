@@ -41,7 +41,7 @@ pub use job::{
 };
 #[cfg(feature = "kill-points")]
 pub use kill::POINTS as KILL_POINTS;
-pub use operator::{Context, Open, ProcessFunction};
+pub use operator::{Context, Open, ProcessFunction, Timer, Timers};
 pub use sink::{CollectSink, FileSink, Prepared, Sink, SinkContext, SinkWriter};
 pub use source::{
     Compression, FileSource, LostPosition, MemorySource, Poll, Replay, Source, SourceContext,

@@ -209,7 +209,7 @@ impl Value for (u64, u64, Filler) {
     }
 }
 
-fn splitmix64(n: u64) -> u64 {
+pub(crate) fn splitmix64(n: u64) -> u64 {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -368,7 +368,7 @@ fn cpu_seconds() -> Result<f64> {
     Ok((ticks(11)? + ticks(12)?) / TICKS_A_SECOND)
 }
 
-fn status_kib(field: &str) -> Result<u64> {
+pub(crate) fn status_kib(field: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("read /proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let text = line.and_then(|line| line.trim().strip_suffix(" kB"));

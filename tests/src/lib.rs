@@ -6,6 +6,7 @@ pub mod browser;
 pub mod figure;
 pub mod keyed;
 pub mod paint;
+pub mod timer;
 pub mod crash;
 pub mod disk;
 pub mod exact;

@@ -17,8 +17,8 @@ use stateward_engine::{
 use stateward_model::breaker::Phase;
 use stateward_model::wire::StateFlow;
 use stateward_tests::crash::{
-    ENRICH, Ended, FLOW, MERGE, OUTCOME_FILE, Outcome, Program, Random, Remains, WRITER,
-    check_conservation, wait_for, write_input,
+    ENRICH, Ended, FLOW, MERGE, OUTCOME_FILE, Outcome, Program, Random, Remains, TIMERS, WRITER,
+    check_conservation, check_timers, wait_for, write_count_input, write_input,
 };
 
 const SEED: u64 = 2013;
@@ -252,6 +252,35 @@ fn a_killed_breaker_leaves_nothing_and_loses_nothing() {
     assert!(differences.is_empty(), "{differences}");
     let breaker = &outcome(&job_dir).report.states[1].breaker;
     assert_eq!(breaker.phase, Phase::Closed);
+}
+
+/// §4.1, §4.8, §5.1: killed at every point of an epoch and at other times, a job loses no firing and
+/// repeats none, on either clock, and a timer that did not fire is pending.
+#[test]
+fn killed_timers_fire_once_each() {
+    const TIMER_RECORDS: u64 = 60_000;
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("numbers.ndjson");
+    let records = write_count_input(&input, TIMER_RECORDS).unwrap();
+    let program = program(TIMERS, &input);
+    let mut killer = Killer::new(SEED + 2, 12);
+    let mut jobs = 0;
+    while killer.all_hits() < kills() / 2 || killer.at_random < kills() / 6 {
+        let job_dir = dir.path().join(format!("job-{jobs}"));
+        let mut kills_in_a_row = 0..KILLS_IN_A_ROW;
+        let finished = kills_in_a_row
+            .any(|kill| killer.kill(kill, &program, &job_dir, TIMERS) == Ended::Finished);
+        if !finished {
+            finish(&program, &job_dir, TIMERS);
+        }
+        let fired = check_timers(&job_dir, records).unwrap();
+        println!("job {jobs}: fired on the watermark and on the wall clock: {fired:?}");
+        std::fs::remove_dir_all(&job_dir).unwrap();
+        jobs += 1;
+        assert!(killer.misses < kills(), "the points are hardly ever met: {:?}", killer.hits);
+    }
+    println!("kills at points: {:?}; at other times: {}", killer.hits, killer.at_random);
+    assert!(killer.hits.values().all(|hits| *hits > 0), "a point was never hit");
 }
 
 fn options(dir: &Path) -> RunOptions {

@@ -108,6 +108,13 @@ catalogue! {
     OPERATOR_SPILL_PENDING = "stateward_operator_spill_pending", Gauge, "events", [], Operator, Exact, "Spilled events that wait for replay.";
     OPERATOR_SPILL_BYTES = "stateward_operator_spill_bytes", Gauge, "bytes", [], Operator, Exact, "Bytes of spilled events that wait for replay.";
     OPERATOR_WATERMARK = "stateward_operator_watermark_seconds", Gauge, "seconds", [], Operator, Exact, "Watermark of the operator: the minimum over its shards, as Unix time.";
+    OPERATOR_TIMERS_PENDING = "stateward_operator_timers_pending", Gauge, "timers", ["clock"], Operator, Exact, "Timers that are registered and have neither fired nor been deleted, by clock: event, processing.";
+    OPERATOR_TIMERS_DIVERTED = "stateward_operator_timers_diverted", Gauge, "timers", ["clock"], Operator, Exact, "Due timers in the spill: diverted by a breaker, or behind diverted events of their key.";
+    OPERATOR_TIMERS_REGISTERED = "stateward_operator_timers_registered_total", Counter, "timers", ["clock"], Operator, Exact, "Registrations of timers that were not pending yet.";
+    OPERATOR_TIMERS_DELETED = "stateward_operator_timers_deleted_total", Counter, "timers", ["clock"], Operator, Exact, "Pending timers that were deleted.";
+    OPERATOR_TIMERS_FIRED = "stateward_operator_timers_fired_total", Counter, "timers", ["clock"], Operator, Exact, "Timers that fired.";
+    OPERATOR_TIMERS_NEXT_DUE = "stateward_operator_timers_next_due_seconds", Gauge, "seconds", ["clock"], Operator, Exact, "Time of the next timer, as Unix time; a lower bound until timers have been read after a start. No series where none is pending.";
+    OPERATOR_TIMER_LATENESS = "stateward_operator_timer_lateness_seconds", Histogram, "seconds", ["clock"], Operator, Exact, "By how much timers fired after their time: watermark, or wall clock, minus timer time.";
     JOB_EPOCH = "stateward_job_epoch", Gauge, "epochs", [], Job, Exact, "Last committed epoch.";
     JOB_COMMIT_DURATION = "stateward_job_commit_duration_seconds", Histogram, "seconds", [], Job, Exact, "From the barrier's request to the synced commit record.";
     JOB_CHECKPOINT_DURATION = "stateward_job_checkpoint_duration_seconds", Histogram, "seconds", [], Job, Exact, "Durations of completed checkpoints.";

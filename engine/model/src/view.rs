@@ -116,7 +116,7 @@ pub struct StateRow {
 pub struct StateDetail {
     /// The ranking's row.
     pub row: StateRow,
-    /// `"value"` or `"map"`.
+    /// `"value"`, `"map"` or `"timer"`.
     pub kind: String,
     /// `"rocksdb"` or `"heap"`.
     pub backend: String,

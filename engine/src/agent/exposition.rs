@@ -36,6 +36,11 @@ pub fn exposition(hello: &Hello, report: &Report) -> String {
         for (metric, extra, value) in operator.figures() {
             add(&mut families, &metric, &labels, extra, value);
         }
+        for timers in &operator.timers {
+            let clock = Some(("clock", timers.clock_label()));
+            let (metric, lateness) = (metric::OPERATOR_TIMER_LATENESS, &timers.lateness);
+            add_histogram(&mut families, &metric, &labels, clock, lateness, 1e-3);
+        }
     }
     for state in &report.states {
         let operator = ("operator", state.operator.as_str());

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use stateward_model::Name;
 use stateward_model::wire::{
     CommandProgress, Hello, JobEvent, JobSample, OperatorSample, PROTOCOL, Report, SourceSample,
-    StateFlow, StateSample, StateStock,
+    StateFlow, StateSample, StateStock, TimerSample,
 };
 
 use crate::breaker::Ruling;
@@ -288,4 +288,21 @@ fn add_operator(sum: &mut OperatorSample, part: &OperatorSample) {
     };
     // a shard without a watermark holds the operator back
     sum.watermark_millis = sum.watermark_millis.zip(part.watermark_millis).map(|(a, b)| a.min(b));
+    for (sum, part) in sum.timers.iter_mut().zip(&part.timers) {
+        add_timers(sum, part);
+    }
+}
+
+/// Every shard opens the same timers in the same order.
+fn add_timers(sum: &mut TimerSample, part: &TimerSample) {
+    sum.pending += part.pending;
+    sum.registered += part.registered;
+    sum.deleted += part.deleted;
+    sum.fired += part.fired;
+    sum.diverted += part.diverted;
+    sum.next_due_millis = match (sum.next_due_millis, part.next_due_millis) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    sum.lateness.merge(&part.lateness);
 }

@@ -1,4 +1,5 @@
-//! Diverted events of one operator on one shard, in order of arrival (SEMANTICS §7.6).
+//! Diverted events and timers of one operator on one shard, in order of arrival (SEMANTICS §7.6).
+//! Also what a barrier overtakes while timers fire.
 //!
 //! ```text
 //! spill/shard-<n>/op-<k>/<offset of its first record>.spill    frames of Spilled
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use stateward_model::ClockKind;
 
 use crate::changelog::{FrameReader, SpillPosition, SyncFile, put_frame};
 use crate::durable;
@@ -30,6 +32,8 @@ pub(crate) struct Spilled {
     pub(crate) hash: u64,
     /// The clock it came with (SEMANTICS §7.4).
     pub(crate) watermark: Option<i64>,
+    /// It is a timer for `ts` on this clock, and there is no event.
+    pub(crate) timer: Option<ClockKind>,
 }
 
 struct Segment {
@@ -54,6 +58,8 @@ pub(crate) struct Spill {
     /// Keys that divert, with how many of their events wait.
     keys: HashMap<Vec<u8>, u64>,
     pending: u64,
+    /// Those of them that are timers on the watermark, and on the wall clock.
+    pending_timers: (u64, u64),
     pending_bytes: u64,
     /// Event times of what waits would need a heap; the oldest is kept as a lower bound that is
     /// exact again whenever the spill drains.
@@ -76,6 +82,7 @@ impl Spill {
             head: None,
             keys: HashMap::new(),
             pending: 0,
+            pending_timers: (0, 0),
             pending_bytes: 0,
             oldest_ts: None,
             unsynced: Vec::new(),
@@ -140,6 +147,9 @@ impl Spill {
     fn note(&mut self, event: &Spilled, bytes: u64) {
         *self.keys.entry(event.key.clone()).or_default() += 1;
         self.pending += 1;
+        if let Some(clock) = event.timer {
+            *self.pending_timers_mut(clock) += 1;
+        }
         self.pending_bytes += bytes;
         self.oldest_ts = Some(self.oldest_ts.map_or(event.ts, |oldest| oldest.min(event.ts)));
     }
@@ -157,8 +167,24 @@ impl Spill {
         self.keys.len() as u64
     }
 
+    /// Events that wait, and the bytes of all that waits.
     pub(crate) fn pending(&self) -> (u64, u64) {
-        (self.pending, self.pending_bytes)
+        (self.pending - self.pending_timers.0 - self.pending_timers.1, self.pending_bytes)
+    }
+
+    /// Timers that wait, by their clock.
+    pub(crate) fn pending_timers(&self, clock: ClockKind) -> u64 {
+        match clock {
+            ClockKind::EventTime => self.pending_timers.0,
+            ClockKind::ProcessingTime => self.pending_timers.1,
+        }
+    }
+
+    fn pending_timers_mut(&mut self, clock: ClockKind) -> &mut u64 {
+        match clock {
+            ClockKind::EventTime => &mut self.pending_timers.0,
+            ClockKind::ProcessingTime => &mut self.pending_timers.1,
+        }
     }
 
     /// A lower bound of the event times that wait.
@@ -253,12 +279,15 @@ impl Spill {
         Ok(Head { event, next: *first + reader.offset() })
     }
 
-    /// The oldest event was applied, or given up.
-    pub(crate) fn pop(&mut self) {
-        let Some(head) = self.head.take() else { return };
+    /// Takes the oldest event, which has been looked at: it was applied, or is about to be.
+    pub(crate) fn pop(&mut self) -> Option<Spilled> {
+        let head = self.head.take()?;
         let bytes = head.next - self.position.head;
         self.position.head = head.next;
         self.pending -= 1;
+        if let Some(clock) = head.event.timer {
+            *self.pending_timers_mut(clock) -= 1;
+        }
         self.pending_bytes -= bytes;
         if let Some(waiting) = self.keys.get_mut(&head.event.key) {
             *waiting -= 1;
@@ -269,6 +298,7 @@ impl Spill {
         if self.is_empty() {
             self.oldest_ts = None;
         }
+        Some(head.event)
     }
 
     /// At a barrier: the position for the epoch, and the files to sync.
@@ -295,7 +325,14 @@ mod tests {
     use super::*;
 
     fn event(key: u8, ts: i64) -> Spilled {
-        Spilled { key: vec![key], event: vec![key; 100], ts, hash: u64::from(key), watermark: None }
+        Spilled {
+            key: vec![key],
+            event: vec![key; 100],
+            ts,
+            hash: u64::from(key),
+            watermark: None,
+            timer: None,
+        }
     }
 
     /// §7.6, §4.8: an epoch that fills a file and begins the next has both to sync.

@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub(crate) use frame::{FrameReader, put_frame};
 pub(crate) use log::{SegmentedLog, segments};
 pub(crate) use record::{
-    CommitRecord, Entry, LogPosition, OperatorMeta, RowsBuilder, ShardMeta, SourcePosition,
-    SpillPosition, StateMeta, for_each_row,
+    CommitRecord, Entry, FRAME_BYTES, LogPosition, OperatorMeta, RowsBuilder, ShardMeta,
+    SourcePosition, SpillPosition, StateMeta, for_each_row,
 };
 
 /// A file that must be synced before a commit record is written, with its path for the error.

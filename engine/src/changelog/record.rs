@@ -5,6 +5,9 @@ use stateward_model::wire::OperatorSample;
 
 use crate::store::{Ledger, RecentSnapshot};
 
+/// Bytes of encoded rows in one frame.
+pub(crate) const FRAME_BYTES: usize = 1 << 18;
+
 /// Up to where a shard's log is committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogPosition {
@@ -68,13 +71,18 @@ pub(crate) struct SourcePosition {
     pub(crate) future: u64,
 }
 
-/// An operator's clock, equation and spill.
+/// An operator's clock, equation, spill, and what it has not come to yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OperatorMeta {
     pub(crate) watermark: Option<i64>,
     pub(crate) emitted_watermark: Option<i64>,
     pub(crate) sample: OperatorSample,
     pub(crate) spill: SpillPosition,
+    /// Records that the barrier overtook, for timers had to fire before them.
+    pub(crate) held: SpillPosition,
+    /// Held records, diverted timers, and 1 while timers are due: work that the job must not end
+    /// before.
+    pub(crate) waiting: u64,
 }
 
 /// The committed part of a spill: records from `head` to `tail` wait for replay.
@@ -93,9 +101,17 @@ pub(crate) struct StateMeta {
     /// Number of the next row of a list or table.
     pub(crate) sequence: u64,
     pub(crate) recent: Option<RecentSnapshot>,
+    /// Of timers: no timer is pending that is due before.
+    pub(crate) next_timer: Option<i64>,
 }
 
 impl ShardMeta {
+    /// Replaces what is said of a state.
+    pub(crate) fn set_state(&mut self, id: u16, meta: StateMeta) {
+        self.states.retain(|(other, _)| *other != id);
+        self.states.push((id, meta));
+    }
+
     /// Takes in the end of a later epoch.
     pub(crate) fn advance(&mut self, later: Self) {
         let mut states = std::mem::take(&mut self.states);

@@ -417,6 +417,7 @@ impl<K: Key + ?Sized, T: Record> KeyedStream<K, T> {
                     key_of: Arc::clone(&key_of),
                     function: Box::new(function),
                     tables: build.tables(&name)?,
+                    timers: build.timers(&name, &meta)?,
                     spill: Spill::open(&build.job_dir.join(dir), meta.spill)?,
                     groups: build.groups,
                     first_epoch: build.first_epoch,

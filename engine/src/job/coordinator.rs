@@ -47,7 +47,7 @@ pub(crate) type SharedFigures = Arc<Mutex<CommitFigures>>;
 pub(crate) struct Coordinator {
     pub(crate) control: Arc<JobControl>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Diverted events that waited at the end of the last epoch; a run begins as if there were any.
+    /// Events and timers that waited at the end of the last epoch; a run begins as if there were any.
     pub(crate) pending: u64,
     pub(crate) from_shards: Receiver<FromShard>,
     pub(crate) shards: usize,

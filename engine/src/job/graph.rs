@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
+use stateward_model::ClockKind;
 use stateward_model::wire::NodeKind;
 
 use super::control::Wakers;
 use super::exchange::{EdgeChannels, Input, Message, Output, Route};
 use super::node::Node;
+use crate::breaker::Spill;
 use crate::changelog::{OperatorMeta, ShardMeta};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::operator::StateDeclared;
-use crate::state::{Gate, SharedGate, StateConfig, Table};
+use crate::operator::{OperatorTimers, StateDeclared};
+use crate::state::{Gate, SharedGate, StateConfig, StateKind, Table, TimerParts, TimerTable};
 use crate::store::WriteCache;
 use crate::store::{HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff};
 use crate::telemetry::Counters;
@@ -153,27 +155,65 @@ impl ShardBuild<'_> {
     pub(crate) fn tables(&mut self, operator: &str) -> Result<Vec<Table<Counters>>, Error> {
         let states = self.states;
         let of_operator = states.iter().enumerate().filter(|(_, s)| s.operator == operator);
-        of_operator.map(|(index, config)| self.table(index, config)).collect()
+        let with_handles = of_operator.filter(|(_, s)| s.kind != StateKind::Timer);
+        with_handles.map(|(index, config)| self.table(index, config)).collect()
     }
 
-    fn table(&mut self, index: usize, config: &StateConfig) -> Result<Table<Counters>, Error> {
+    /// Opens the timers of an operator, as recovered, and what was held for them.
+    pub(crate) fn timers(
+        &mut self,
+        operator: &str,
+        meta: &OperatorMeta,
+    ) -> Result<OperatorTimers, Error> {
+        let of_operator = self.states.iter().enumerate().filter(|(_, s)| s.operator == operator);
+        let mut tables = Vec::new();
+        for (index, config) in of_operator.filter(|(_, s)| s.kind == StateKind::Timer) {
+            let (cut_off, gate) = self.shared(index, config)?;
+            let mut table = TimerTable::new(TimerParts {
+                config: config.clone(),
+                store: RocksStore::new(Arc::clone(&self.db), config.file_name()),
+                overflow: self.overflow(config)?,
+                cut_off,
+                gate,
+                groups: self.groups,
+                overlay_bytes: self.stores.cache_bytes,
+            });
+            let recovered = self.meta.states.iter().find(|(id, _)| *id == config.id);
+            table.restore(self.first_epoch.saturating_sub(1), recovered.map(|(_, meta)| meta))?;
+            tables.push(table);
+        }
+        let waits = tables.iter().any(|table| table.clock() == ClockKind::EventTime);
+        let dir = self.job_dir.join(format!("held/shard-{}/{operator}", self.shard));
+        let held = waits.then(|| Spill::open(&dir, meta.held)).transpose()?;
+        Ok(OperatorTimers::new(tables, held))
+    }
+
+    /// What a state shares with its compactions, and with its breaker.
+    fn shared(&self, index: usize, config: &StateConfig) -> Result<(SharedCutOff, Gate), Error> {
         let missing = || Error::Declaration(format!("state {} is not registered", config.place()));
         let cut_off = self.cut_offs.get(index).ok_or_else(missing)?;
         let gate = self.gates.get(index).ok_or_else(missing)?;
+        let gate = Gate { shared: Arc::clone(gate), ..Gate::default() };
+        Ok((Arc::clone(cut_off), gate))
+    }
+
+    fn overflow(&self, config: &StateConfig) -> Result<Overflow, Error> {
+        let scratch = format!("state/shard-{}/overflow-{}", self.shard, config.file_name());
+        Overflow::new(self.job_dir.join(scratch), self.stores.rocks.clone())
+    }
+
+    fn table(&mut self, index: usize, config: &StateConfig) -> Result<Table<Counters>, Error> {
+        let (cut_off, gate) = self.shared(index, config)?;
         let sorted = config.kind.is_sorted();
         let heap = self.heaps.iter().position(|(id, _)| *id == config.id);
         let cache = if let Some(at) = heap {
             let hash_of = |key: &[u8]| cut_off.hash_of(key);
             WriteCache::resident(self.heaps.swap_remove(at).1, hash_of, sorted)
         } else {
-            let store = RocksStore::new(Arc::clone(&self.db), config.file_name());
-            let scratch = format!("shard-{}/overflow-{}", self.shard, config.file_name());
-            let scratch = self.job_dir.join("state").join(scratch);
-            let overflow = Overflow::new(scratch, self.stores.rocks.clone())?;
-            WriteCache::new(Box::new(store), overflow, self.stores.cache_bytes, sorted)
+            let store = Box::new(RocksStore::new(Arc::clone(&self.db), config.file_name()));
+            WriteCache::new(store, self.overflow(config)?, self.stores.cache_bytes, sorted)
         };
-        let gate = Gate { shared: Arc::clone(gate), ..Gate::default() };
-        let mut table = Table::new(config.clone(), cache, Arc::clone(cut_off), gate);
+        let mut table = Table::new(config.clone(), cache, cut_off, gate);
         table.set_committed(self.first_epoch.saturating_sub(1));
         if let Some((_, meta)) = self.meta.states.iter().find(|(id, _)| *id == config.id) {
             table.restore(meta);

@@ -10,7 +10,7 @@ use crossbeam_channel::Sender;
 use super::control::JobControl;
 use super::node::{Node, NodeEnv, Polled, encode_entry};
 use super::recovery::SHARD_META_FILE;
-use crate::changelog::{Entry, LogPosition, SegmentedLog, ShardMeta, put_frame};
+use crate::changelog::{Entry, LogPosition, OperatorMeta, SegmentedLog, ShardMeta, put_frame};
 use crate::clock::Clock;
 use crate::durable;
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub(crate) enum FromShard {
         epoch: u64,
         log: LogPosition,
         sync: Vec<(PathBuf, Arc<File>)>,
-        /// Diverted events that wait, as of the end of the epoch.
+        /// What waits as of the end of the epoch: diverted and held events, diverted and due timers.
         pending: u64,
     },
     /// Its part of the checkpoint is on disk.
@@ -162,7 +162,8 @@ impl Shard {
         kill::point("before-append");
         let epoch = barrier.epoch;
         self.meta.advance(meta.clone());
-        let pending = meta.operators.iter().map(|operator| operator.sample.pending).sum();
+        let pending = |operator: &OperatorMeta| operator.sample.pending + operator.waiting;
+        let pending = meta.operators.iter().map(pending).sum();
         self.changelog.append(&encode_entry(&Entry::End { epoch, meta })?)?;
         self.changelog.flush()?;
         kill::point("after-append");

@@ -9,13 +9,18 @@ use crate::source::Timed;
 use crate::state::{Lookup, Moment, RowAddress, Table};
 use crate::telemetry::{Counters, Site};
 
-/// The event at hand: its key, its time, the operator's states and its output.
+use super::timer::{TimerStage, Timers};
+
+/// The event, or the timer, at hand: its key, its time, the operator's states and its output.
 #[derive(Debug)]
 pub struct Context<'a, K: ?Sized, O> {
     pub(crate) key: &'a K,
     pub(crate) row_key: &'a [u8],
     pub(crate) hash: u64,
     pub(crate) moment: Moment,
+    /// Time of the event or timer; what states are stamped with is in `moment`.
+    pub(crate) ts: i64,
+    pub(crate) timers: &'a TimerStage,
     pub(crate) tables: &'a mut [Table<Counters>],
     pub(crate) map_key: &'a mut Vec<u8>,
     pub(crate) out: &'a mut Vec<Timed<O>>,
@@ -27,9 +32,10 @@ impl<K: ?Sized, O> Context<'_, K, O> {
         self.key
     }
 
-    /// Event time of the event, ms.
+    /// Event time of the event, ms; in `on_timer` that of the timer. A timer on the wall clock has
+    /// the watermark for it, and its own time before the first watermark.
     pub fn event_time(&self) -> i64 {
-        self.moment.event_ts
+        self.ts
     }
 
     /// Watermark of the operator on this shard, ms; `None` before the first.
@@ -42,9 +48,22 @@ impl<K: ?Sized, O> Context<'_, K, O> {
         self.moment.wall
     }
 
-    /// Emits a record with the event's time.
+    /// The timers of the key at hand.
+    ///
+    /// # Examples
+    /// ```
+    /// use stateward_engine::{Context, Error};
+    /// fn remind(_: &u64, ctx: &mut Context<'_, str, String>) -> Result<(), Error> {
+    ///     ctx.timers().register_event_time(ctx.event_time() + 60_000)
+    /// }
+    /// ```
+    pub fn timers(&self) -> Timers<'_> {
+        Timers::new(self.timers)
+    }
+
+    /// Emits a record with the event's time, or the timer's ([`Context::event_time`]).
     pub fn emit(&mut self, value: O) {
-        self.emit_at(value, self.moment.event_ts);
+        self.emit_at(value, self.ts);
     }
 
     /// Emits a record with its own event time.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stateward_model::ClockKind;
 
 use super::context::Context;
+use super::timer::{EVENT_TIMERS, PROCESSING_TIMERS, Timer};
 use crate::codec::Key;
 use crate::error::Error;
 use crate::schema::shape_of;
@@ -22,7 +24,8 @@ use crate::state::{
 pub(crate) type KeySelector<T, K> =
     Arc<dyn for<'a> Fn(&'a T) -> Cow<'a, K> + Send + Sync + 'static>;
 
-/// Processes the records of one key at a time. Implemented by closures.
+/// Processes the records of one key at a time, and the timers of that key. Implemented by closures,
+/// and by pairs of closures, of which the second gets the timers.
 ///
 /// # Contract
 /// Everything the function remembers must be in its states: what it keeps elsewhere is not part of
@@ -33,6 +36,32 @@ pub trait ProcessFunction<K: ?Sized, T, O>: 'static {
     /// # Errors
     /// Pass on what state accesses return; an error of your own ([`Error::user`]) fails the job.
     fn process(&mut self, record: &T, ctx: &mut Context<'_, K, O>) -> Result<(), Error>;
+
+    /// A timer fires that was registered by [`Context::timers`] for the key at hand.
+    ///
+    /// # Errors
+    /// As [`ProcessFunction::process`]. Unless implemented, that nobody takes the timer.
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
+        let _ = ctx;
+        Err(Error::Declaration(format!(
+            "a timer for {} fired, but the operator's function has no on_timer; implement ProcessFunction::on_timer, or give a pair of closures",
+            timer.ts
+        )))
+    }
+}
+
+impl<K: ?Sized, T, O, F, G> ProcessFunction<K, T, O> for (F, G)
+where
+    F: FnMut(&T, &mut Context<'_, K, O>) -> Result<(), Error> + 'static,
+    G: FnMut(Timer, &mut Context<'_, K, O>) -> Result<(), Error> + 'static,
+{
+    fn process(&mut self, record: &T, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
+        (self.0)(record, ctx)
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
+        (self.1)(timer, ctx)
+    }
 }
 
 impl<K: ?Sized, T, O, F> ProcessFunction<K, T, O> for F
@@ -135,6 +164,28 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
         TableState::new(self.declare::<V>(StateKind::Table, options), families)
     }
 
+    /// Lets the operator register timers on the watermark ([`Context::timers`]). They are kept in a
+    /// state of their own, `_timers.event`.
+    #[track_caller]
+    pub fn event_time_timers(&mut self) {
+        self.declare_timers(EVENT_TIMERS, ClockKind::EventTime);
+    }
+
+    /// Lets the operator register timers on the wall clock ([`Context::timers`]). They are kept in a
+    /// state of their own, `_timers.processing`.
+    #[track_caller]
+    pub fn processing_time_timers(&mut self) {
+        self.declare_timers(PROCESSING_TIMERS, ClockKind::ProcessingTime);
+    }
+
+    #[track_caller]
+    fn declare_timers(&mut self, name: &str, clock: ClockKind) {
+        let options = StateOptions { clock, ..StateOptions::new(name) };
+        let schema = "timer".to_owned();
+        self.declared.push(StateDeclared { kind: StateKind::Timer, options, schema });
+    }
+
+    /// Declares a state; returns its place among those that have handles.
     fn declare<V: DeserializeOwned>(&mut self, kind: StateKind, options: StateOptions) -> usize {
         let schema = shape_of::<V>().unwrap_or_else(|e| {
             self.failed.get_or_insert(Error::Declaration(format!(
@@ -144,7 +195,8 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
             )));
             String::new()
         });
+        let place = self.declared.iter().filter(|state| state.kind != StateKind::Timer).count();
         self.declared.push(StateDeclared { kind, options, schema });
-        self.declared.len() - 1
+        place
     }
 }

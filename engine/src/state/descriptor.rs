@@ -72,7 +72,7 @@ impl Backend {
     }
 }
 
-/// What a state keeps per key.
+/// What a state keeps per key; of timers, per time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateKind {
     Value,
@@ -81,6 +81,7 @@ pub(crate) enum StateKind {
     List,
     Map,
     Table,
+    Timer,
 }
 
 impl StateKind {
@@ -92,6 +93,7 @@ impl StateKind {
             Self::List => "list",
             Self::Map => "map",
             Self::Table => "table",
+            Self::Timer => "timer",
         }
     }
 
@@ -99,7 +101,7 @@ impl StateKind {
     pub(crate) fn is_sorted(self) -> bool {
         match self {
             Self::Value | Self::Reducing | Self::Aggregating => false,
-            Self::List | Self::Map | Self::Table => true,
+            Self::List | Self::Map | Self::Table | Self::Timer => true,
         }
     }
 
@@ -126,7 +128,7 @@ pub(crate) struct StateOptions {
 
 impl StateOptions {
     #[track_caller]
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ttl: None,

@@ -17,6 +17,8 @@ const GENERATION_BYTES: usize = 4;
 /// Generations after which the database is made anew, so that range deletions do not pile up.
 const GENERATIONS_MAX: u32 = 256;
 
+/// Called with each change until it has enough.
+type Visitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>) -> bool;
 /// Called with each change.
 type ChangeVisitor<'a> = &'a mut dyn FnMut(&[u8], Option<&[u8]>);
 
@@ -123,6 +125,16 @@ impl Overflow {
         rows.scan(&self.own_key(from), &mut |key, framed| {
             let Some(key) = key.strip_prefix(&generation) else { return false };
             let row = framed.split_at_checked(HEADER_BYTES);
+            visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)))
+        })
+    }
+
+    /// Visits changes from `from`, inclusive, to `to`, exclusive, until `visit` has enough.
+    pub(crate) fn range(&self, from: &[u8], to: &[u8], visit: Visitor<'_>) -> Result<(), Error> {
+        let Some(rows) = self.rows.as_ref().filter(|_| !self.is_empty()) else { return Ok(()) };
+        rows.range(&self.own_key(from), &self.own_key(to), &mut |key, framed| {
+            let row = framed.split_at_checked(HEADER_BYTES);
+            let key = key.get(GENERATION_BYTES..).unwrap_or_default();
             visit(key, row.and_then(|(head, row)| (head.last() == Some(&1)).then_some(row)))
         })
     }

@@ -13,8 +13,8 @@ use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilt
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, BottommostLevelCompaction, Cache,
     ColumnFamilyDescriptor, CompactOptions, DBCompressionType, DBWithThreadMode, FlushOptions,
-    IngestExternalFileOptions, Options, SingleThreaded, SstFileWriter, WaitForCompactOptions,
-    WriteBatch, WriteOptions, checkpoint::Checkpoint,
+    IngestExternalFileOptions, Options, ReadOptions, SingleThreaded, SstFileWriter,
+    WaitForCompactOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
 };
 
 use super::{Change, Dropping, SharedCutOff, StateStore};
@@ -192,6 +192,55 @@ impl RocksStore {
         let mut batch = WriteBatch::default();
         batch.delete_range_cf(family, from, to);
         self.shard.db.write_opt(&batch, &self.shard.unlogged).map_err(|e| self.shard.error(&e))
+    }
+
+    /// Visits the rows from `from`, inclusive, to `to`, exclusive, in key order, until `visit` has
+    /// enough.
+    pub(crate) fn range(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        let family = self.shard.family(&self.state)?;
+        let mut options = ReadOptions::default();
+        options.set_iterate_upper_bound(to);
+        let mut rows = self.shard.db.raw_iterator_cf_opt(family, options);
+        rows.seek(from);
+        while let Some((key, row)) = rows.item() {
+            if !visit(key, row) {
+                return Ok(());
+            }
+            rows.next();
+        }
+        rows.status().map_err(|e| self.shard.error(&e))
+    }
+
+    /// The last key from `from`, inclusive, to `to`, exclusive.
+    pub(crate) fn last(&self, from: &[u8], to: &[u8]) -> Result<Option<Box<[u8]>>, Error> {
+        let family = self.shard.family(&self.state)?;
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(from);
+        options.set_iterate_upper_bound(to);
+        let mut rows = self.shard.db.raw_iterator_cf_opt(family, options);
+        rows.seek_to_last();
+        let last = rows.key().map(Into::into);
+        rows.status().map_err(|e| self.shard.error(&e))?;
+        Ok(last)
+    }
+
+    /// Looks many keys up, sorted: what `read` makes of each row that is there.
+    pub(crate) fn get_many<T>(
+        &self,
+        keys: &[&[u8]],
+        read: impl Fn(&[u8]) -> T,
+    ) -> Result<Vec<Option<T>>, Error> {
+        let family = self.shard.family(&self.state)?;
+        let found = self.shard.db.batched_multi_get_cf(family, keys.iter().copied(), true);
+        let read = |row: Result<Option<_>, rocksdb::Error>| {
+            row.map(|row: Option<rocksdb::DBPinnableSlice<'_>>| row.map(|row| read(&row)))
+        };
+        found.into_iter().map(read).collect::<Result<_, _>>().map_err(|e| self.shard.error(&e))
     }
 }
 

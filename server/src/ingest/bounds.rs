@@ -12,6 +12,8 @@ use crate::error::ApiError;
 pub(super) const ITEMS_MAX: usize = 10_000;
 /// Most source lines of one state; the rest is not kept.
 const SITES_MAX: usize = 256;
+/// Clocks that timers go by.
+const CLOCKS: usize = 2;
 /// Most events or command steps of one report.
 const EVENTS_MAX: usize = 1_000;
 /// Largest count, size or time: a pebibyte, a million a second for 35 years, the year 37,000.
@@ -58,7 +60,16 @@ pub(super) fn check_report(report: &mut Report) -> Result<(), ApiError> {
         }
     }
     for operator in &mut report.operators {
+        if operator.timers.len() > CLOCKS {
+            return Err(ApiError::bad_request(format!(
+                "operator {} reports {} kinds of timers; there are {CLOCKS} clocks",
+                operator.operator,
+                operator.timers.len()
+            )));
+        }
         check_figures(&operator.operator, &operator.figures())?;
+        let lateness = operator.timers.iter().map(|timers| &timers.lateness);
+        lateness.into_iter().try_for_each(|h| check_histogram(&operator.operator, h))?;
         operator.held_by.iter_mut().for_each(cut);
     }
     for source in &mut report.job.sources {

@@ -1,8 +1,8 @@
 //! From a report to series: every figure by its name in the catalogue, without shard or key.
 
-use stateward_model::Histogram;
 use stateward_model::metric::{self, Metric};
-use stateward_model::wire::{Figure, JobSample, Report, SourceSample, StateSample};
+use stateward_model::wire::{Figure, JobSample, OperatorSample, Report, SourceSample, StateSample};
+use stateward_model::{ClockKind, Histogram};
 
 use crate::db::series::key::SeriesKey;
 use crate::series::{Batch, JobKey};
@@ -18,6 +18,13 @@ pub(crate) const STATE_HISTOGRAMS: [(Metric, &str); 5] = [
 /// Histograms of a job, in the order of its rows.
 pub(crate) const JOB_HISTOGRAMS: [(Metric, &str); 2] =
     [(metric::JOB_COMMIT_DURATION, ""), (metric::JOB_CHECKPOINT_DURATION, "")];
+/// Histograms of an operator that has timers, in the order of its rows.
+pub(crate) const OPERATOR_HISTOGRAMS: [(Metric, &str); 2] = [
+    (metric::OPERATOR_TIMER_LATENESS, "clock=\"event\""),
+    (metric::OPERATOR_TIMER_LATENESS, "clock=\"processing\""),
+];
+/// Metric that the histogram rows of an operator are filed under.
+pub(crate) const OPERATOR_HISTOGRAM_OWNER: Metric = metric::OPERATOR_TIMER_LATENESS;
 /// Metric that the histogram rows of a state are filed under.
 pub(crate) const STATE_HISTOGRAM_OWNER: Metric = metric::STATE_AGE;
 /// Metric that the histogram rows of a job are filed under.
@@ -39,6 +46,22 @@ pub(crate) fn state_histograms(sample: &StateSample) -> [&Histogram; 5] {
 /// Histograms of a job in the order of [`JOB_HISTOGRAMS`].
 pub(crate) fn job_histograms(sample: &JobSample) -> [&Histogram; 2] {
     [&sample.commit_micros, &sample.checkpoint_micros]
+}
+
+/// Histograms of an operator in the order of [`OPERATOR_HISTOGRAMS`]; `None` where it has no timers.
+pub(crate) fn operator_histograms(sample: &OperatorSample) -> Option<[Histogram; 2]> {
+    let lateness = |clock: ClockKind| {
+        let timers = sample.timers.iter().find(|timers| timers.clock == clock);
+        timers.map(|timers| timers.lateness.clone()).unwrap_or_default()
+    };
+    let both = [ClockKind::EventTime, ClockKind::ProcessingTime];
+    (!sample.timers.is_empty()).then(|| both.map(lateness))
+}
+
+/// How many units of a histogram's buckets make a second.
+pub(crate) fn units_per_second(metric: Metric) -> f64 {
+    let in_millis = [metric::STATE_AGE, metric::OPERATOR_TIMER_LATENESS];
+    if in_millis.iter().any(|other| other.name == metric.name) { 1e3 } else { 1e6 }
 }
 
 /// Figures of a source; they have the label `source`.
@@ -82,6 +105,12 @@ pub(super) fn batch_of(
         owner(JOB_HISTOGRAM_OWNER, "", ""),
         job_histograms(&report.job).map(Histogram::clone).to_vec(),
     )];
+    for operator in &report.operators {
+        if let Some(lateness) = operator_histograms(operator) {
+            let owner = owner(OPERATOR_HISTOGRAM_OWNER, &operator.operator, "");
+            histograms.push((owner, lateness.to_vec()));
+        }
+    }
     for state in &report.states {
         let of = (state.operator.as_str(), state.state.as_str());
         for figure in state.figures() {

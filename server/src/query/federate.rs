@@ -11,6 +11,7 @@ use crate::catalog::Job;
 use crate::core::Core;
 use crate::ingest::{
     JOB_HISTOGRAMS, STATE_HISTOGRAMS, job_histograms, label, source_figures, state_histograms,
+    units_per_second,
 };
 
 /// Buckets are exposed up to every power of two: the same bounds for every series, so that they add
@@ -71,6 +72,10 @@ impl Exposition<'_> {
             for (metric, extra, value) in operator.figures() {
                 self.sample(metric, &of, &extra_label(extra), value);
             }
+            for timers in &operator.timers {
+                let clock = label("clock", timers.clock_label());
+                self.histogram(metric::OPERATOR_TIMER_LATENESS, &of, &clock, &timers.lateness);
+            }
         }
         for state in &report.states {
             let of =
@@ -106,7 +111,7 @@ impl Exposition<'_> {
     }
 
     fn histogram(&mut self, metric: Metric, of: &str, extra: &str, histogram: &Histogram) {
-        let scale = if metric.name == metric::STATE_AGE.name { 1e3 } else { 1e6 };
+        let scale = units_per_second(metric);
         let with = |le: &str| match extra {
             "" => label("le", le),
             extra => format!("{extra},{}", label("le", le)),

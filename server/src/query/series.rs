@@ -9,7 +9,10 @@ use super::figure::Figure;
 use super::range::{Function, Line, Range, Selector, evaluate};
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::ingest::{JOB_HISTOGRAM_OWNER, JOB_HISTOGRAMS, STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS};
+use crate::ingest::{
+    JOB_HISTOGRAM_OWNER, JOB_HISTOGRAMS, OPERATOR_HISTOGRAM_OWNER, OPERATOR_HISTOGRAMS,
+    STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS, units_per_second,
+};
 
 const POINTS_DEFAULT: u32 = 600;
 const POINTS_MAX: u32 = 2_000;
@@ -150,6 +153,7 @@ async fn quantiles(
 ) -> Result<Vec<Line>, ApiError> {
     let (owner, all): (Metric, &[(Metric, &str)]) = match metric.scope {
         Scope::State => (STATE_HISTOGRAM_OWNER, &STATE_HISTOGRAMS),
+        Scope::Operator => (OPERATOR_HISTOGRAM_OWNER, &OPERATOR_HISTOGRAMS),
         _ => (JOB_HISTOGRAM_OWNER, &JOB_HISTOGRAMS),
     };
     let selector = select(owner);
@@ -164,7 +168,7 @@ async fn quantiles(
         for (at, (_, labels)) in wanted {
             let mut key = owner.clone();
             (*labels).clone_into(&mut key.labels);
-            lines.push((key, quantile_points(&rows, at, labels, minutes_of_step)));
+            lines.push((key, quantile_points(&rows, at, (metric, labels), minutes_of_step)));
         }
     }
     Ok(lines)
@@ -174,11 +178,11 @@ async fn quantiles(
 fn quantile_points(
     rows: &[crate::series::HistogramRow],
     at: usize,
-    labels: &str,
+    (metric, labels): (Metric, &str),
     minutes_of_step: i64,
 ) -> Vec<(i64, f64)> {
     let is_stock = labels.contains("resident");
-    let scale = if labels.starts_with("observed") { 1e3 } else { 1e6 };
+    let scale = units_per_second(metric);
     let mut last = None;
     let mut points = Vec::new();
     for (minute, histograms) in rows {

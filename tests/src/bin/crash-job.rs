@@ -1,6 +1,6 @@
 //! Runs a job that a test kills: `crash-job <plan> <data folder> <input>`.
 //!
-//! Plans: `flow`, the job with two exchanges, to its end; `count`, a small job, to its end; `plain`, the job with a breaker, to its
+//! Plans: `flow`, the job with two exchanges, to its end; `count`, a small job, and `timers`, one with timers, to their ends; `plain`, the job with a breaker, to its
 //! end without touching it; `trip`, the same, but its breaker is tripped after a few epochs and the
 //! job stops when all input has arrived; `reset`, the breaker is reset, and the job runs to its end.
 
@@ -10,9 +10,9 @@ use anyhow::Context;
 use stateward_engine::{Action, JobHandle};
 use stateward_model::breaker::Phase;
 use stateward_tests::crash::{
-    BREAKER_OPEN_FILE, COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TRIPPED_FILE, TURN, WRITER,
-    breaker_job, breaker_options, check_conservation, count_job, count_options, flow_job,
-    flow_options, wait_for,
+    BREAKER_OPEN_FILE, COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TIMERS, TRIPPED_FILE, TURN,
+    WRITER, breaker_job, breaker_options, check_conservation, count_job, count_options, flow_job,
+    flow_options, timer_job, timer_options, wait_for,
 };
 
 /// Turns of waiting between two looks at the figures, which cost a walk through the folder.
@@ -35,6 +35,10 @@ fn main() -> anyhow::Result<()> {
         COUNT => {
             let handle = count_job(&input)?.start(count_options(&data_dir))?;
             std::fs::write(data_dir.join(RECOVERED_FILE), handle.epoch().to_string())?;
+            Ok(handle.wait()?)
+        }
+        TIMERS => {
+            let handle = timer_job(&input)?.start(timer_options(&data_dir))?;
             Ok(handle.wait()?)
         }
         "plain" | "trip" | "reset" => {

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use stateward_engine::bench::{Equipment, Memory, StateBench, open_bare, open_state};
 use stateward_tests::figure::Figure;
-use stateward_tests::keyed;
+use stateward_tests::{keyed, timer};
 
 /// As a job has it.
 const FULL: Equipment = Equipment { instrumented: true, ttl: true };
@@ -23,7 +23,7 @@ const UNIFORM_KEYS: u64 = 1_000_000;
 const COMMIT_EVERY: u64 = 20_000;
 
 /// All of them.
-const BENCHES: [&str; 4] = ["keyed", "page", "state", "ttl"];
+const BENCHES: [&str; 5] = ["keyed", "page", "state", "timer", "ttl"];
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -42,6 +42,12 @@ fn main() -> Result<()> {
     {
         let events = keyed::Events { warm_up: warm_up.parse()?, measured: measured.parse()? };
         println!("{}", keyed::run_here(case, events)?);
+        return Ok(());
+    }
+    if let [timers, count] = arguments.as_slice()
+        && timers == "--timers"
+    {
+        println!("{}", timer::run_here(count.parse()?)?);
         return Ok(());
     }
     let quick = arguments.iter().any(|a| a == "--quick");
@@ -86,6 +92,12 @@ fn main() -> Result<()> {
         let in_turn = asked("keyed") && (!quick || n == 0);
         if in_turn || names.contains(&format!("keyed/{case}").as_str()) {
             keyed::measure(&program, case, events, settings.json)?.print(settings.json)?;
+        }
+    }
+    if asked("timer") {
+        let timers = if quick { 1_000_000 } else { 10_000_000 };
+        for figure in timer::measure(&program, timers, settings.json)? {
+            figure.print(settings.json)?;
         }
     }
     if asked("page") {

@@ -9,6 +9,7 @@ mod event;
 mod flow;
 mod breaker;
 mod count;
+mod timer;
 mod remains;
 mod life;
 
@@ -19,6 +20,7 @@ pub use flow::{ENRICH, FLOW, MERGE, flow_job, flow_options};
 pub use life::{Ended, Life, Program};
 pub use random::Random;
 pub use remains::{Remains, StateKey};
+pub use timer::{TIMERS, check_timers, timer_job, timer_options};
 
 use serde::{Deserialize, Serialize};
 use stateward_engine::JobHandle;

@@ -174,6 +174,7 @@ words! {
     kind_list: "list" | "列表";
     kind_map: "map" | "映射";
     kind_table: "table" | "表";
+    kind_timer: "timers" | "定时器";
     update_write: "stamped by writes" | "由写入打时间戳";
     update_read: "stamped by writes and reads" | "由写入和读取打时间戳";
     update_create: "stamped once, when created" | "仅创建时打时间戳";

@@ -1,7 +1,8 @@
 //! Samples as figures of the catalogue.
 
-use super::report::{JobSample, OperatorSample, StateSample};
+use super::report::{JobSample, OperatorSample, StateSample, TimerSample};
 use crate::metric::{self, Metric};
+use crate::ttl::ClockKind;
 
 /// One figure of a sample: the metric, its extra label if it has one, and the value.
 pub type Figure = (Metric, Option<(&'static str, &'static str)>, f64);
@@ -77,7 +78,35 @@ impl OperatorSample {
         if let Some(watermark) = self.watermark_millis {
             all.push((metric::OPERATOR_WATERMARK, None, watermark as f64 / 1e3));
         }
+        all.extend(self.timers.iter().flat_map(TimerSample::figures));
         all
+    }
+}
+
+impl TimerSample {
+    /// The value of the label `clock`.
+    pub fn clock_label(&self) -> &'static str {
+        match self.clock {
+            ClockKind::EventTime => "event",
+            ClockKind::ProcessingTime => "processing",
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        // a timer "at the end of time" is no date
+        const DATE_MILLIS_MAX: u64 = 1 << 50;
+        let clock = Some(("clock", self.clock_label()));
+        let counts = [
+            (metric::OPERATOR_TIMERS_PENDING, self.pending),
+            (metric::OPERATOR_TIMERS_DIVERTED, self.diverted),
+            (metric::OPERATOR_TIMERS_REGISTERED, self.registered),
+            (metric::OPERATOR_TIMERS_DELETED, self.deleted),
+            (metric::OPERATOR_TIMERS_FIRED, self.fired),
+        ];
+        let counts = counts.into_iter().map(|(metric, n)| (metric, clock, n as f64));
+        let next = self.next_due_millis.filter(|due| due.unsigned_abs() < DATE_MILLIS_MAX);
+        let next = next.map(|due| (metric::OPERATOR_TIMERS_NEXT_DUE, clock, due as f64 / 1e3));
+        counts.chain(next).collect()
     }
 }
 

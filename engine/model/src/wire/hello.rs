@@ -84,7 +84,7 @@ pub struct StateDeclaration {
     pub operator: Name,
     /// Its name.
     pub state: Name,
-    /// `"value"` or `"map"`.
+    /// `"value"`, `"map"` or `"timer"`.
     pub kind: String,
     /// `"rocksdb"` or `"heap"`.
     pub backend: String,

@@ -15,7 +15,7 @@ pub use figure::Figure;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use report::{
     AccessKind, JobEvent, JobSample, OperatorSample, Report, ReportReply, SiteSample, SourceSample,
-    StateFlow, StateSample, StateStock,
+    StateFlow, StateSample, StateStock, TimerSample,
 };
 
 /// The protocol this build speaks.
@@ -24,6 +24,7 @@ pub const PROTOCOL: u32 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ttl::ClockKind;
 
     /// DESIGN, Wire: unknown fields are ignored, missing ones have defaults.
     #[test]
@@ -35,10 +36,28 @@ mod tests {
 
     #[test]
     fn figures_use_the_labels_of_the_catalogue() {
-        let figures = StateSample::default().figures();
+        let timers = vec![TimerSample { next_due_millis: Some(7), ..TimerSample::default() }];
+        let operator = OperatorSample { timers, ..OperatorSample::default() };
+        let figures = StateSample::default().figures().into_iter().chain(operator.figures());
         for (metric, label, _) in figures {
             let labels: Vec<&str> = label.iter().map(|(name, _)| *name).collect();
             assert_eq!(labels, metric.labels, "{}", metric.name);
         }
+    }
+
+    /// A timer at the end of time is pending, but no date that a server would take.
+    #[test]
+    fn a_timer_that_never_comes_due_has_no_date() {
+        let never = TimerSample {
+            clock: ClockKind::ProcessingTime,
+            next_due_millis: Some(i64::MAX),
+            ..TimerSample::default()
+        };
+        let operator = OperatorSample { timers: vec![never], ..OperatorSample::default() };
+        let timers =
+            operator.figures().into_iter().filter(|(metric, ..)| metric.name.contains("timers"));
+        let labels: Vec<_> = timers.map(|(metric, label, _)| (metric.name, label)).collect();
+        assert!(labels.iter().all(|(_, label)| *label == Some(("clock", "processing"))));
+        assert!(labels.iter().all(|(name, _)| !name.contains("next_due")) && labels.len() == 5);
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::command::CommandProgress;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
+use crate::ttl::ClockKind;
 
 /// One numbered batch of telemetry. The pair (run, seq) makes a resend harmless.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +130,31 @@ pub struct OperatorSample {
     pub watermark_millis: Option<i64>,
     /// Which input holds the watermark back.
     pub held_by: Option<String>,
+    /// Its timers, one entry per clock that it uses.
+    pub timers: Vec<TimerSample>,
+}
+
+/// Timers of one operator on one clock. Counts are cumulative over the run, but for `pending` and
+/// `diverted`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TimerSample {
+    /// The clock they go by.
+    pub clock: ClockKind,
+    /// Registered and neither deleted, fired nor diverted.
+    pub pending: u64,
+    /// Registrations of timers that were not pending yet.
+    pub registered: u64,
+    /// Pending timers that were deleted.
+    pub deleted: u64,
+    /// Timers that fired.
+    pub fired: u64,
+    /// Due timers that wait behind diverted events, or were diverted themselves.
+    pub diverted: u64,
+    /// Time of the next timer, in ms; nothing is due before.
+    pub next_due_millis: Option<i64>,
+    /// By how much timers fired after their time on their clock, in ms.
+    pub lateness: Histogram,
 }
 
 /// Figures of one state, over all shards.

@@ -5,13 +5,10 @@ use std::path::Path;
 use stateward_model::write_off_limit;
 
 use super::{Moment, Table};
-use crate::changelog::{RowsBuilder, StateMeta};
+use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
 use crate::error::Error;
 use crate::store::RecentlyGone;
 use crate::telemetry::Recorder;
-
-/// Bytes of encoded rows in one changelog frame.
-const FRAME_BYTES: usize = 1 << 18;
 
 impl<R: Recorder> Table<R> {
     /// Brings the cache back under its bound; uncommitted rows go to log and overflow.
@@ -105,6 +102,7 @@ impl<R: Recorder> Table<R> {
             unreclaimed_bytes: self.unreclaimed_bytes(),
             sequence: self.sequence,
             recent: whole.then(|| self.recent.snapshot()),
+            next_timer: None,
         }
     }
 

@@ -47,6 +47,16 @@ pub(crate) struct Moment {
     pub(crate) epoch: u64,
 }
 
+impl Moment {
+    /// What a clock of this kind shows.
+    pub(crate) fn clock(&self, kind: ClockKind) -> Option<i64> {
+        match kind {
+            ClockKind::EventTime => self.watermark,
+            ClockKind::ProcessingTime => Some(self.wall),
+        }
+    }
+}
+
 /// Where a row lives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowAddress<'a> {
@@ -163,10 +173,7 @@ impl<R: Recorder> Table<R> {
 
     /// The clock that removes: watermark or wall.
     fn clock(&self, moment: &Moment) -> Option<i64> {
-        match self.config.options.clock {
-            ClockKind::EventTime => moment.watermark,
-            ClockKind::ProcessingTime => Some(moment.wall),
-        }
+        moment.clock(self.config.options.clock)
     }
 
     /// The time an event is stamped with.

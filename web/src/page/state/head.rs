@@ -18,6 +18,7 @@ fn declared(words: &Words, detail: &StateDetail) -> String {
         "list" => words.kind_list,
         "map" => words.kind_map,
         "table" => words.kind_table,
+        "timer" => words.kind_timer,
         other => other,
     };
     let clock = match detail.clock {

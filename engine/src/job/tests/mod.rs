@@ -1,5 +1,7 @@
 //! Whole jobs in memory: results, restarts, breakers.
 
+mod timer;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
