@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stateward_model::view::StateRow;
 use stateward_model::wire::{AccessKind, SiteSample};
-use stateward_model::{Evidence, UpdateType, judge};
+use stateward_model::{Evidence, UpdateType, Verdict, VerdictKind, judge};
 
 use crate::catalog::{Job, JobState, Jobs};
 
