@@ -167,12 +167,12 @@ fn seconds_until(handle: &JobHandle, holds: impl Fn() -> bool) -> Result<f64> {
 /// Where the job fails, or a timer is lost.
 pub fn run_here(timers: u64) -> Result<String> {
     let dir = tempfile::tempdir()?;
-    let (fires, fired) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let source = Numbers { count: timers, fires: Arc::clone(&fires) };
+    let (may_fire, fired) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let source = Numbers { count: timers, fires: Arc::clone(&may_fire) };
     let handle = job(source, &fired)?.start(RunOptions::new(dir.path()))?;
     let registering = seconds_until(&handle, || timers_of(&handle).pending == timers)?;
     let pending_rss_bytes = status_kib("VmRSS:")? << 10;
-    fires.store(true, Ordering::Release);
+    may_fire.store(true, Ordering::Release);
     let firing = seconds_until(&handle, || fired.load(Ordering::Relaxed) == timers)?;
     while !handle.has_ended() {
         std::thread::park_timeout(Duration::from_millis(10));

@@ -24,6 +24,6 @@ pub use in_process::InProcess;
 pub(crate) use report::report;
 pub(crate) use samples::{
     JOB_HISTOGRAM_OWNER, JOB_HISTOGRAMS, OPERATOR_HISTOGRAM_OWNER, OPERATOR_HISTOGRAMS,
-    STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS, job_histograms, label, operator_histograms,
-    source_figures, state_histograms, units_per_second,
+    STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS, job_histograms, label, source_figures,
+    state_histograms, units_per_second,
 };

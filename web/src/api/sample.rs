@@ -182,6 +182,7 @@ fn card(row: &StateRow) -> BreakerCard {
             emitted: 900_000,
             watermark_millis: Some(1_386_000_000_000),
             held_by: None,
+            timers: Vec::new(),
         },
         stops_states: vec!["hot_lanes".into(), "brief_seen".into()],
         stops_outputs: vec!["report".into()],
