@@ -156,6 +156,52 @@ pub struct StateDetail {
     pub events: Vec<Annotation>,
 }
 
+/// What became of an operator's events; `arrived = applied + spilled + late + dead_lettered` and
+/// `spilled = replayed + discarded + pending` at every commit (SEMANTICS §7.7).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conservation {
+    /// Events that reached it.
+    pub arrived: u64,
+    /// Events applied at first sight.
+    pub applied: u64,
+    /// Events diverted.
+    pub spilled: u64,
+    /// Events that went to the late output.
+    pub late: u64,
+    /// Events that went to the dead letters.
+    pub dead_lettered: u64,
+    /// Spilled events applied since.
+    pub replayed: u64,
+    /// Spilled events an admin gave up.
+    pub discarded: u64,
+    /// Spilled events that wait.
+    pub pending: u64,
+    /// Bytes of those.
+    pub pending_bytes: u64,
+    /// Event time of the oldest of those.
+    pub oldest_pending_millis: Option<i64>,
+    /// Keys that divert now.
+    pub diverted_keys: u64,
+}
+
+impl From<&OperatorSample> for Conservation {
+    fn from(sample: &OperatorSample) -> Self {
+        Self {
+            arrived: sample.arrived,
+            applied: sample.applied,
+            spilled: sample.spilled,
+            late: sample.late,
+            dead_lettered: sample.dead_lettered,
+            replayed: sample.replayed,
+            discarded: sample.discarded,
+            pending: sample.pending,
+            pending_bytes: sample.pending_bytes,
+            oldest_pending_millis: sample.oldest_pending_millis,
+            diverted_keys: sample.diverted_keys,
+        }
+    }
+}
+
 /// A breaker with all that a person needs before acting on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BreakerCard {
@@ -174,7 +220,7 @@ pub struct BreakerCard {
     /// Events a second that want to write.
     pub offered_per_second: f64,
     /// The operator's equation and backlog.
-    pub conservation: OperatorSample,
+    pub conservation: Conservation,
     /// What else stops: the operator's other states.
     pub stops_states: Vec<String>,
     /// What else stops: nodes downstream of the operator.
@@ -313,7 +359,8 @@ pub struct JobRow {
     pub replay_factor: f64,
     /// Sources with watermark and position.
     pub sources: Vec<SourceSample>,
-    /// Operators with watermark and equation.
+    /// Operators with watermark and equation. The pages show none of it and have no room to read it.
+    #[cfg_attr(target_arch = "wasm32", serde(skip_deserializing))]
     pub operators: Vec<OperatorSample>,
     /// Engine clock minus server clock at the last report, ms.
     pub clock_offset_millis: i64,

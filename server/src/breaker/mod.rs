@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stateward_model::view::BreakerCard;
+use stateward_model::view::{BreakerCard, Conservation};
 use stateward_model::wire::Hello;
 
 use crate::catalog::{Job, JobState};
@@ -25,7 +25,7 @@ pub(crate) fn card_of(job: &Job, of: JobState<'_>, now_millis: i64) -> BreakerCa
         breaker: sample.breaker.clone(),
         policy: sample.policy.clone(),
         offered_per_second: sample.offered_per_second,
-        conservation: job.operator(&sample.operator),
+        conservation: Conservation::from(&job.operator(&sample.operator)),
         stops_states: others.map(|other| other.state.to_string()).collect(),
         stops_outputs: downstream(hello, &sample.operator),
         commands: Vec::new(),

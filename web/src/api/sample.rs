@@ -13,12 +13,12 @@ use stateward_model::alert::{Instance, Phase as AlertPhase, Rule, Subject};
 use stateward_model::breaker::{Action, Breaker, Phase, Policy};
 use stateward_model::view::{
     AlertRow, AlertTransition, AlertsPage, Annotation, AuditPage, AuditRow, BreakerCard,
-    CommandView, JobRow, LineageGraph, Overview, SeriesAnswer, SeriesLine, SeriesQuery,
-    StateDetail, StateRow, StatesPage, StatesQuery,
+    CommandView, Conservation, JobRow, LineageGraph, Overview, SeriesAnswer, SeriesLine,
+    SeriesQuery, StateDetail, StateRow, StatesPage, StatesQuery,
 };
 use stateward_model::wire::{
     AccessKind, CommandPhase, CommandProgress, EdgeDeclaration, NodeDeclaration, NodeKind,
-    OperatorSample, SiteSample, SourceSample, StateFlow, StateStock,
+    SiteSample, SourceSample, StateFlow, StateStock,
 };
 use stateward_model::{
     ClockKind, Evidence, Histogram, Name, Problem, ProblemKind, UpdateType, Verdict, VerdictKind,
@@ -165,8 +165,7 @@ fn card(row: &StateRow) -> BreakerCard {
         breaker: row.breaker.clone(),
         policy: Policy { writes_per_second_max: Some(20_000.0), ..Policy::default() },
         offered_per_second: 12_412.0,
-        conservation: OperatorSample {
-            operator: row.operator.clone(),
+        conservation: Conservation {
             arrived: 1_300_412,
             applied: 1_214_000,
             spilled: 86_000,
@@ -177,12 +176,7 @@ fn card(row: &StateRow) -> BreakerCard {
             pending: 82_000,
             pending_bytes: 91_000_000,
             oldest_pending_millis: Some(1_386_000_000_000),
-            watermark_held_millis: 3_600_000,
             diverted_keys: 812,
-            emitted: 900_000,
-            watermark_millis: Some(1_386_000_000_000),
-            held_by: None,
-            timers: Vec::new(),
         },
         stops_states: vec!["hot_lanes".into(), "brief_seen".into()],
         stops_outputs: vec!["report".into()],

@@ -1,7 +1,7 @@
 //! The conservation equation of an operator (SEMANTICS §7.7), with its figures.
 
 use leptos::prelude::*;
-use stateward_model::wire::OperatorSample;
+use stateward_model::view::Conservation;
 
 use crate::format;
 use crate::i18n::use_words;
@@ -10,7 +10,7 @@ use crate::i18n::use_words;
 #[component]
 pub fn Equation(
     /// The operator's figures.
-    figures: OperatorSample,
+    figures: Conservation,
 ) -> impl IntoView {
     let words = use_words();
     let f = figures;
