@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stateward_engine::{
     Context, Error, Job, JobBuilder, Open, Poll, RunOptions, Source, SourceContext, SourceReader,
@@ -176,9 +177,24 @@ impl Serialize for Filler {
 
 impl<'de> Deserialize<'de> for Filler {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes = <&[u8]>::deserialize(deserializer)?;
-        let wrong = |_| serde::de::Error::invalid_length(bytes.len(), &"80 bytes");
-        bytes.try_into().map(Self).map_err(wrong)
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Filler;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("80 bytes")
+            }
+
+            // the state's shape is found by offering none
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Filler, E> {
+                let mut filler = [0; 80];
+                filler.iter_mut().zip(bytes).for_each(|(into, byte)| *into = *byte);
+                Ok(Filler(filler))
+            }
+        }
+
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 
