@@ -371,7 +371,7 @@ fn run<V: Value>(case: &Case, events: Events) -> Result<Outcome> {
 }
 
 /// Processor time of the whole process.
-fn cpu_seconds() -> Result<f64> {
+pub(crate) fn cpu_seconds() -> Result<f64> {
     /// `USER_HZ`, which is 100 on every Linux that has a stable interface.
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").context("read /proc/self/stat")?;

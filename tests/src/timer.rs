@@ -19,7 +19,7 @@ use stateward_engine::{
 use stateward_model::wire::TimerSample;
 
 use crate::figure::Figure;
-use crate::keyed::{splitmix64, status_kib};
+use crate::keyed::{cpu_seconds, splitmix64, status_kib};
 
 /// Names of the cases.
 pub const CASES: [&str; 3] = ["registrations", "fires", "pending_rss"];
@@ -32,6 +32,8 @@ const SPAN_MILLIS: u64 = 3_600_000;
 struct Outcome {
     registrations_per_second: f64,
     fires_per_second: f64,
+    registrations_per_cpu_second: f64,
+    fires_per_cpu_second: f64,
     pending_rss_bytes: u64,
     peak_rss_bytes: u64,
 }
@@ -49,9 +51,12 @@ pub fn measure(program: &Path, timers: u64, as_json: bool) -> Result<[Figure; 3]
     if !as_json {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         println!(
-            "  {timers} timers: RSS {:.0} MiB with all pending, peak {:.0} MiB",
+            "  {timers} timers: RSS {:.0} MiB with all pending, peak {:.0} MiB; {:.0} registrations \
+             and {:.0} fires a CPU second of the whole process",
             mib(outcome.pending_rss_bytes),
-            mib(outcome.peak_rss_bytes)
+            mib(outcome.peak_rss_bytes),
+            outcome.registrations_per_cpu_second,
+            outcome.fires_per_cpu_second
         );
     }
     let values = [
@@ -150,15 +155,15 @@ fn timers_of(handle: &JobHandle) -> TimerSample {
     operators.first().and_then(|op| op.timers.first()).cloned().unwrap_or_default()
 }
 
-/// Waits until `holds`, and tells how long that took.
+/// Waits until `holds`, and tells how long that took, and how much processor time.
 #[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
-fn seconds_until(handle: &JobHandle, holds: impl Fn() -> bool) -> Result<f64> {
-    let began = Instant::now();
+fn seconds_until(handle: &JobHandle, holds: impl Fn() -> bool) -> Result<(f64, f64)> {
+    let (began, cpu) = (Instant::now(), cpu_seconds()?);
     while !holds() {
         ensure!(!handle.has_ended(), "the job ended by itself");
         std::thread::park_timeout(Duration::from_millis(10));
     }
-    Ok(began.elapsed().as_secs_f64())
+    Ok((began.elapsed().as_secs_f64(), cpu_seconds()? - cpu))
 }
 
 /// Runs the bench here and returns its line.
@@ -184,8 +189,10 @@ pub fn run_here(timers: u64) -> Result<String> {
         "timers were lost or repeated: {sample:?}"
     );
     Ok(serde_json::to_string(&Outcome {
-        registrations_per_second: timers as f64 / registering,
-        fires_per_second: timers as f64 / firing,
+        registrations_per_second: timers as f64 / registering.0,
+        fires_per_second: timers as f64 / firing.0,
+        registrations_per_cpu_second: timers as f64 / registering.1,
+        fires_per_cpu_second: timers as f64 / firing.1,
         pending_rss_bytes,
         peak_rss_bytes: status_kib("VmHWM:")? << 10,
     })?)

@@ -3,6 +3,7 @@
 use super::overlay::{Below, Slot};
 use super::{RowKey, TimerTable, row_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
+use crate::codec::ROW_HEADER_BYTES;
 use crate::error::Error;
 use crate::store::{Change, StateStore};
 
@@ -27,8 +28,8 @@ impl TimerTable {
         self.bury_fired(epoch);
         self.encode_changes();
         let taken = self.overlay.take(|_| true);
-        for (key, _) in &taken {
-            self.note_newest(key);
+        for (key, slot) in &taken {
+            self.note_stored(key, slot.stamp);
         }
         let rows: Vec<_> =
             taken.iter().map(|(key, slot)| (key, slot, row_of(slot.stamp))).collect();
@@ -46,9 +47,9 @@ impl TimerTable {
                 continue;
             }
             let below = Below::Present;
-            if self.overlay.get(&key).is_some() {
+            if let Some(slot) = self.overlay.get_mut(&key) {
                 // registered anew since; should that be taken back, the row has to go all the same
-                self.overlay.learn(&key, |slot| slot.below = below);
+                slot.below = below;
             } else {
                 let slot = Slot { stamp, pending: false, below, epoch, logged: false };
                 self.overlay.put(&key, slot);
@@ -59,20 +60,19 @@ impl TimerTable {
     /// Encodes what the epoch changed so far, but for what the cut-off has removed.
     fn encode_changes(&mut self) {
         for key in self.overlay.take_changed() {
-            let Some((_, slot)) = self.overlay.get(&key) else { continue };
-            let slot = *slot;
+            let Some(slot) = self.overlay.get_mut(&key) else { continue };
             if !slot.pending && slot.stamp <= self.cut_off {
                 self.overlay.remove(&key);
                 continue;
             }
+            slot.logged = true;
+            let row = slot.pending.then_some(row_of(slot.stamp));
             if self.early.last().is_none_or(|last| last.len() >= FRAME_BYTES) {
                 self.early.push(RowsBuilder::default());
             }
             if let Some(last) = self.early.last_mut() {
-                let row = row_of(slot.stamp);
-                last.push(&key, slot.pending.then_some(row.as_slice()));
+                last.push(&key, row.as_ref().map(<[u8; ROW_HEADER_BYTES]>::as_slice));
             }
-            self.overlay.learn(&key, |slot| slot.logged = true);
         }
     }
 
@@ -169,8 +169,8 @@ impl TimerTable {
             let row = slot.pending.then_some(row.as_slice());
             (&***key, row)
         });
-        for (key, _, _) in rows.iter().filter(|(_, slot, _)| slot.pending) {
-            self.note_newest(key);
+        for (key, slot, _) in rows.iter().filter(|(_, slot, _)| slot.pending) {
+            self.note_stored(key, slot.stamp);
         }
         // an older row of the same key may still be in the overflow, which is read first
         if self.overflow.is_empty() {

@@ -64,22 +64,22 @@ impl Head {
     }
 
     /// Tells whether a timer with this row key is in the head if it is anywhere.
-    pub(super) fn has_read(&self, key: &[u8]) -> bool {
-        self.boundary(group_of(key)).is_none_or(|boundary| *key < **boundary)
+    pub(super) fn has_read(&self, key: &RowKey) -> bool {
+        self.boundary(group_of(key)).is_none_or(|boundary| key < boundary)
     }
 
     /// The group that must be read on before what is due at `now` is known.
     pub(super) fn group_to_read(&self, now: i64) -> Option<u16> {
         let (time, group) = *self.unread.first()?;
         let first =
-            self.timers.first_key_value().map(|(due, _)| (time_of(&due.0), group_of(&due.0)));
+            self.timers.first_key_value().map(|(due, _)| (time_of(&due.key), group_of(&due.key)));
         // of one time and group, what has been read comes first
         (time <= now && first.is_none_or(|first| (time, group) < first)).then_some(group)
     }
 
     /// A lower bound of when the next timer is due: exact once it has been read.
     pub(super) fn next_time(&self) -> Option<i64> {
-        let first = self.timers.first_key_value().map(|(due, _)| time_of(&due.0));
+        let first = self.timers.first_key_value().map(|(due, _)| time_of(&due.key));
         let unread = self.unread.first().map(|(time, _)| *time);
         match (first, unread) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -90,27 +90,27 @@ impl Head {
     /// The first timer, if it is due at `now`.
     pub(super) fn first_due(&self, now: i64) -> Option<&RowKey> {
         let (due, _) = self.timers.first_key_value()?;
-        (time_of(&due.0) <= now).then_some(&due.0)
+        (time_of(&due.key) <= now).then_some(&due.key)
     }
 
     pub(super) fn pop(&mut self) -> Option<(RowKey, i64)> {
-        self.timers.pop_first().map(|(due, stamp)| (due.0, stamp))
+        self.timers.pop_first().map(|(due, stamp)| (due.key, stamp))
     }
 
     pub(super) fn stamp(&self, key: &RowKey) -> Option<i64> {
-        self.timers.get(&Due(RowKey::clone(key))).copied()
+        self.timers.get(&Due::of(key)).copied()
     }
 
     /// Takes in a timer that is below its group's boundary.
     pub(super) fn insert(&mut self, key: RowKey, stamp: i64) {
-        self.timers.insert(Due(key), stamp);
+        self.timers.insert(Due::of(&key), stamp);
         if self.timers.len() > self.timers_max {
             self.trim();
         }
     }
 
     pub(super) fn remove(&mut self, key: &RowKey) {
-        self.timers.remove(&Due(RowKey::clone(key)));
+        self.timers.remove(&Due::of(key));
     }
 
     /// Tells whether boundaries have moved back since the last call.
@@ -124,9 +124,9 @@ impl Head {
         let later = self.timers.split_off(&middle);
         // in firing order, so the first of a group is its least row key
         for due in later.into_keys() {
-            let group = group_of(&due.0);
-            if self.has_read(&due.0) {
-                self.set_boundary(group, Some(due.0));
+            let group = group_of(&due.key);
+            if self.has_read(&due.key) {
+                self.set_boundary(group, Some(due.key));
             }
         }
     }

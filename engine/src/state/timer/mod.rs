@@ -10,13 +10,14 @@
 //!    without a read or a record per row (SEMANTICS §1.11); only what fired at the very time that
 //!    is firing, and what was registered overdue, is removed row by row.
 //! 2. A registration is written blindly. Whether it was pending already is looked up in a sorted
-//!    batch before the barrier, so that counts stay exact; a key behind everything that the store
-//!    ever held, or within what the head has read, needs no look.
+//!    batch before the barrier, so that counts stay exact; one that a filter knows to be new, or
+//!    within what the head has read, needs no look.
 //! 3. Timers fire by (time, key group, key); one that is taken is gone, whatever its firing does.
 //! 4. The next timer's time at the barrier is committed, so that a restart reads on from there and
 //!    not through what has fired.
 
 mod key;
+mod filter;
 mod head;
 mod overlay;
 mod read;
@@ -33,6 +34,7 @@ use crate::codec::{GROUP_BYTES, ROW_HEADER_BYTES};
 use crate::error::Error;
 use crate::store::{Ledger, Overflow, RocksStore, SharedCutOff};
 use crate::telemetry::{Access, Counters, Dense, Recorder, Site};
+use filter::Filter;
 use head::Head;
 use overlay::{Below, Overlay, Slot};
 
@@ -47,6 +49,19 @@ struct Totals {
     registered: u64,
     deleted: u64,
     fired: u64,
+}
+
+/// The latest times of a group's rows in the store.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    now: i64,
+    at_start: i64,
+}
+
+impl Default for Newest {
+    fn default() -> Self {
+        Self { now: i64::MIN, at_start: i64::MIN }
+    }
 }
 
 /// What a timer table is made of.
@@ -75,8 +90,10 @@ pub(crate) struct TimerTable {
     fired: Vec<(RowKey, i64)>,
     /// Timers were taken since the cut-off followed the clock.
     took: bool,
-    /// Per group, the latest time that the store may hold.
-    newest: Vec<i64>,
+    /// Per group, the latest time that the store may hold, and held when the run began.
+    newest: Vec<Newest>,
+    /// What the store may have got in this run.
+    filter: Filter,
     ledger: Ledger,
     changed: bool,
     cut_off: i64,
@@ -125,7 +142,8 @@ impl TimerTable {
             unknown: Vec::new(),
             fired: Vec::new(),
             took: false,
-            newest: vec![i64::MIN; usize::from(parts.groups)],
+            newest: vec![Newest::default(); usize::from(parts.groups)],
+            filter: Filter::default(),
             ledger: Ledger::new(None),
             changed: true,
             cut_off: i64::MIN,
@@ -183,47 +201,46 @@ impl TimerTable {
         epoch: u64,
         site: Site,
     ) -> Result<(), Error> {
-        let mut built = std::mem::take(&mut self.scratch);
-        key::build(stream_row_key, time, &mut built);
-        let result = self.put(&built, time, epoch, site);
-        self.scratch = built;
-        result?;
+        let key = self.key(stream_row_key, time);
+        self.put(key, time, epoch, site)?;
         if self.is_full() { self.relieve(epoch) } else { Ok(()) }
     }
 
-    fn put(&mut self, key: &[u8], time: i64, epoch: u64, site: Site) -> Result<(), Error> {
-        let bytes = timer_bytes(key);
+    fn key(&mut self, stream_row_key: &[u8], time: i64) -> RowKey {
+        key::build(stream_row_key, time, &mut self.scratch);
+        // the one allocation of a registration: overlay, head and batches share it
+        self.scratch.as_slice().into()
+    }
+
+    fn put(&mut self, key: RowKey, time: i64, epoch: u64, site: Site) -> Result<(), Error> {
+        let bytes = timer_bytes(&key);
         self.recorder.access(site, Access::Write, bytes);
         self.recorder.flow(|flow| {
             flow.writes += 1;
             flow.written_bytes += bytes;
         });
-        let mut known = self.overlay.get(key).map(|(key, slot)| (RowKey::clone(key), *slot));
-        if let Some((key, Slot { pending: false, below: Below::Unknown, .. })) = known {
+        let mut known = self.overlay.get(&key);
+        if let Some(Slot { pending: false, below: Below::Unknown, .. }) = known {
             // a deletion that is not counted yet comes first
             self.resolve_one(&key)?;
-            known = self.overlay.get(&key).map(|(key, slot)| (RowKey::clone(key), *slot));
+            known = self.overlay.get(&key);
         }
-        let read = self.head.has_read(key);
+        let read = self.head.has_read(&key);
         let stamp = time.max(self.cut_off.saturating_add(1));
-        let (key, slot) = match known {
-            Some((_, Slot { pending: true, .. })) => return Ok(()),
-            Some((key, slot)) => (key, Slot { stamp, pending: true, epoch, ..slot }),
+        let slot = match known {
+            Some(Slot { pending: true, .. }) => return Ok(()),
+            Some(slot) => Slot { stamp, pending: true, epoch, ..slot },
+            None if read && self.head.stamp(&key).is_some() => return Ok(()),
             None => {
-                // the one allocation of a registration: overlay, head and batches share it
-                let key = RowKey::from(key);
-                if read && self.head.stamp(&key).is_some() {
-                    return Ok(());
-                }
-                let below =
-                    if read || time > self.newest(&key) { Below::Absent } else { Below::Unknown };
-                (key, Slot { stamp, pending: true, below, epoch, logged: false })
+                let absent = read || self.store_lacks(&key, time);
+                let below = if absent { Below::Absent } else { Below::Unknown };
+                Slot { stamp, pending: true, below, epoch, logged: false }
             }
         };
         self.overlay.put(&key, slot);
         self.changed = true;
         if slot.below == Below::Unknown {
-            self.unknown.push(RowKey::clone(&key));
+            self.unknown.push(key.clone());
         } else {
             self.count_registered(&key, stamp);
         }
@@ -253,10 +270,6 @@ impl TimerTable {
         self.ledger.remove(stamp, timer_bytes(key));
     }
 
-    fn newest(&self, key: &[u8]) -> i64 {
-        self.newest.get(usize::from(key::group_of(key))).copied().unwrap_or(i64::MAX)
-    }
-
     /// Deletes a timer, if it is pending. Deletes shrink a state, so a breaker lets them pass.
     pub(crate) fn delete(
         &mut self,
@@ -265,47 +278,38 @@ impl TimerTable {
         epoch: u64,
         site: Site,
     ) -> Result<(), Error> {
-        let mut built = std::mem::take(&mut self.scratch);
-        key::build(stream_row_key, time, &mut built);
-        let result = self.erase(&built, time, epoch, site);
-        self.scratch = built;
-        result?;
+        let key = self.key(stream_row_key, time);
+        self.erase(&key, time, epoch, site)?;
         if self.is_full() { self.relieve(epoch) } else { Ok(()) }
     }
 
-    fn erase(&mut self, key: &[u8], time: i64, epoch: u64, site: Site) -> Result<(), Error> {
+    fn erase(&mut self, key: &RowKey, time: i64, epoch: u64, site: Site) -> Result<(), Error> {
         self.recorder.access(site, Access::Write, timer_bytes(key));
         self.recorder.flow(|flow| flow.deletes += 1);
-        if let Some((key, slot)) = self.overlay.get(key) {
-            let (key, slot) = (RowKey::clone(key), *slot);
+        if let Some(slot) = self.overlay.get(key) {
             if !slot.pending {
                 return Ok(());
             }
             if slot.below == Below::Unknown {
-                self.resolve_one(&key)?;
+                self.resolve_one(key)?;
             }
-            let stamp = self.overlay.get(&key).map_or(slot.stamp, |(_, slot)| slot.stamp);
-            self.unput(&key, epoch);
-            self.head.remove(&key);
-            self.count_deleted(&key, stamp);
+            let stamp = self.overlay.get(key).map_or(slot.stamp, |slot| slot.stamp);
+            self.unput(key, epoch);
+            self.head.remove(key);
+            self.count_deleted(key, stamp);
             return Ok(());
         }
-        let read = self.head.has_read(key);
-        if !read && time > self.newest(key) {
-            return Ok(());
-        }
-        let key = RowKey::from(key);
         let slot =
             Slot { stamp: time, pending: false, below: Below::Unknown, epoch, logged: false };
-        if !read {
-            self.unknown.push(RowKey::clone(&key));
-            self.overlay.put(&key, slot);
-            return Ok(());
-        }
-        if let Some(stamp) = self.head.stamp(&key) {
-            self.overlay.put(&key, Slot { stamp, below: Below::Present, ..slot });
-            self.head.remove(&key);
-            self.count_deleted(&key, stamp);
+        if self.head.has_read(key) {
+            if let Some(stamp) = self.head.stamp(key) {
+                self.overlay.put(key, Slot { stamp, below: Below::Present, ..slot });
+                self.head.remove(key);
+                self.count_deleted(key, stamp);
+            }
+        } else if !self.store_lacks(key, time) {
+            self.unknown.push(key.clone());
+            self.overlay.put(key, slot);
         }
         Ok(())
     }
@@ -313,8 +317,7 @@ impl TimerTable {
     /// Takes a pending registration back out of the overlay; nothing remains of one that neither
     /// log nor store has heard of.
     fn unput(&mut self, key: &RowKey, epoch: u64) {
-        let Some((_, slot)) = self.overlay.get(key) else { return };
-        let slot = *slot;
+        let Some(slot) = self.overlay.get(key) else { return };
         self.changed = true;
         if slot.below == Below::Absent && !slot.logged {
             self.overlay.remove(key);
@@ -329,7 +332,7 @@ impl TimerTable {
             self.read_on(group, epoch)?;
         }
         if let Some(due) = self.head.first_due(now) {
-            return Ok(Some(RowKey::clone(due)));
+            return Ok(Some(due.clone()));
         }
         if std::mem::take(&mut self.took) {
             // nothing that is due is pending, so the next stamp is above now
@@ -349,14 +352,14 @@ impl TimerTable {
         self.took = true;
         // all that is pending is due at this time or later
         self.advance_cut_off(time_of(&key).saturating_sub(1));
-        let slot = self.overlay.get(&key).map(|(_, slot)| *slot);
+        let slot = self.overlay.get(&key);
         if slot.is_none_or(|slot| slot.below == Below::Present) {
             self.written_off_bytes += timer_bytes(&key);
         }
         if slot.is_some() {
             self.unput(&key, epoch);
         } else {
-            self.fired.push((RowKey::clone(&key), stamp));
+            self.fired.push((key.clone(), stamp));
         }
         self.changed = true;
         self.ledger.remove(stamp, timer_bytes(&key));
@@ -376,6 +379,7 @@ impl TimerTable {
             self.cut_off = to;
             self.changed = true;
             self.fired.retain(|(_, stamp)| *stamp > to);
+            self.filter.forget(to);
         }
     }
 }

@@ -55,8 +55,8 @@ impl Overlay {
         self.changed_bytes
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<(&RowKey, &Slot)> {
-        self.slots.get_key_value(key)
+    pub(super) fn get(&self, key: &RowKey) -> Option<Slot> {
+        self.slots.get(key).copied()
     }
 
     pub(super) fn put(&mut self, key: &RowKey, slot: Slot) {
@@ -71,14 +71,12 @@ impl Overlay {
         }
     }
 
-    /// Changes what is known of a slot, not what an epoch did to it.
-    pub(super) fn learn(&mut self, key: &[u8], f: impl FnOnce(&mut Slot)) {
-        if let Some(slot) = self.slots.get_mut(key) {
-            f(slot);
-        }
+    /// For what becomes known of a slot; what an epoch does to it is [`Overlay::put`].
+    pub(super) fn get_mut(&mut self, key: &RowKey) -> Option<&mut Slot> {
+        self.slots.get_mut(key)
     }
 
-    pub(super) fn remove(&mut self, key: &[u8]) {
+    pub(super) fn remove(&mut self, key: &RowKey) {
         if let Some((key, _)) = self.slots.remove_entry(key) {
             self.bytes -= SLOT_BYTES + key.len();
         }
@@ -87,12 +85,11 @@ impl Overlay {
     /// Visits slots from `from`, inclusive, to `to`, exclusive, until `visit` has enough.
     pub(super) fn range(
         &self,
-        from: &[u8],
-        to: &[u8],
+        from: &RowKey,
+        to: &RowKey,
         mut visit: impl FnMut(&RowKey, &Slot) -> bool,
     ) {
-        for (key, slot) in self.slots.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)))
-        {
+        for (key, slot) in self.slots.range((Bound::Included(from), Bound::Excluded(to))) {
             if !visit(key, slot) {
                 return;
             }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use stateward_model::key_hash;
+
 use super::key::{RowKey, group_of};
 use super::overlay::{Below, Slot};
 use super::{TimerTable, timer_bytes};
@@ -21,7 +23,7 @@ impl TimerTable {
     /// Reads a group on, from its boundary, into the head.
     pub(super) fn read_on(&mut self, group: u16, epoch: u64) -> Result<(), Error> {
         let Some(from) = self.head.boundary(group).cloned() else { return Ok(()) };
-        let to = (group + 1).to_be_bytes();
+        let to = RowKey::from((group + 1).to_be_bytes().as_slice());
         let cut_off = self.cut_off;
         let mut rows = Rows::new();
         let mut end: Option<RowKey> = None;
@@ -53,12 +55,12 @@ impl TimerTable {
         let end = end.or(store_end);
         let mut slots: Vec<(RowKey, Slot)> = Vec::new();
         let mut overlay_end = None;
-        self.overlay.range(&from, end.as_deref().unwrap_or(&to), |key, slot| {
+        self.overlay.range(&from, end.as_ref().unwrap_or(&to), |key, slot| {
             if slots.len() == CHUNK_ROWS {
-                overlay_end = Some(RowKey::clone(key));
+                overlay_end = Some(key.clone());
                 return false;
             }
-            slots.push((RowKey::clone(key), *slot));
+            slots.push((key.clone(), *slot));
             true
         });
         let end = overlay_end.or(end);
@@ -67,7 +69,7 @@ impl TimerTable {
             if slot.below == Below::Unknown {
                 self.settle(&key, below);
             }
-            if let Some((_, slot)) = self.overlay.get(&key).filter(|(_, slot)| slot.pending) {
+            if let Some(slot) = self.overlay.get(&key).filter(|slot| slot.pending) {
                 rows.insert(key, Some(slot.stamp));
             }
         }
@@ -84,8 +86,8 @@ impl TimerTable {
     /// Counts every change that waits for a look into the store.
     pub(super) fn resolve(&mut self) -> Result<(), Error> {
         let mut keys = std::mem::take(&mut self.unknown);
-        let is_unknown = |slot: &Slot| slot.below == Below::Unknown;
-        keys.retain(|key| self.overlay.get(key).is_some_and(|(_, slot)| is_unknown(slot)));
+        let is_unknown = |slot: Slot| slot.below == Below::Unknown;
+        keys.retain(|key| self.overlay.get(key).is_some_and(is_unknown));
         keys.sort_unstable();
         keys.dedup();
         for keys in keys.chunks(LOOK_UPS) {
@@ -116,40 +118,48 @@ impl TimerTable {
 
     /// What lies below a change is known now: `below` is its stamp.
     fn settle(&mut self, key: &RowKey, below: Option<i64>) {
-        let Some((_, slot)) = self.overlay.get(key) else { return };
-        let slot = *slot;
+        let Some(slot) = self.overlay.get_mut(key) else { return };
         self.changed = true;
-        match (slot.pending, below) {
-            (true, Some(stamp)) => {
-                self.overlay.learn(key, |slot| (slot.below, slot.stamp) = (Below::Present, stamp));
-            }
-            (true, None) => {
-                self.overlay.learn(key, |slot| slot.below = Below::Absent);
-                self.count_registered(key, slot.stamp);
-            }
-            (false, Some(stamp)) => {
-                self.overlay.learn(key, |slot| (slot.below, slot.stamp) = (Below::Present, stamp));
+        if let Some(stamp) = below {
+            (slot.below, slot.stamp) = (Below::Present, stamp);
+            if !slot.pending {
                 self.count_deleted(key, stamp);
             }
-            (false, None) if slot.logged => {
-                self.overlay.learn(key, |slot| slot.below = Below::Absent);
-            }
-            (false, None) => self.overlay.remove(key),
+            return;
+        }
+        slot.below = Below::Absent;
+        let Slot { pending, logged, stamp, .. } = *slot;
+        if pending {
+            self.count_registered(key, stamp);
+        } else if !logged {
+            self.overlay.remove(key);
         }
     }
 
-    /// The store gets rows of these timers.
-    pub(super) fn note_newest(&mut self, key: &[u8]) {
+    /// Tells whether neither store nor overflow can have a timer; else it has to be looked up.
+    pub(super) fn store_lacks(&self, key: &RowKey, time: i64) -> bool {
+        let newest = self.newest.get(usize::from(group_of(key)));
+        newest.is_some_and(|newest| {
+            // the hash is not worth its cost where times come in order
+            time > newest.now || (time > newest.at_start && !self.filter.may_hold(key_hash(key)))
+        })
+    }
+
+    /// The store, or the overflow, gets rows of these timers.
+    pub(super) fn note_stored(&mut self, key: &RowKey, stamp: i64) {
+        let time = super::time_of(key);
         if let Some(newest) = self.newest.get_mut(usize::from(group_of(key))) {
-            *newest = (*newest).max(super::time_of(key));
+            newest.now = newest.now.max(time);
         }
+        self.filter.insert(key_hash(key), stamp);
     }
 
     /// Looks up how late the timers reach that the store holds.
     pub(super) fn find_newest(&mut self) -> Result<(), Error> {
         for (group, newest) in (0_u16..).zip(&mut self.newest) {
             let last = self.store.last(&group.to_be_bytes(), &(group + 1).to_be_bytes())?;
-            *newest = last.map_or(i64::MIN, |key| super::time_of(&key));
+            newest.at_start = last.map_or(i64::MIN, |key| super::time_of(&key));
+            newest.now = newest.at_start;
         }
         Ok(())
     }
