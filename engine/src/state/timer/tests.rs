@@ -417,3 +417,34 @@ fn what_a_firing_registers_anew_goes_for_good() {
     let rows = table.store_rows();
     assert!(matches!(rows.as_slice(), [(key, 10)] if key.ends_with(&[0, 3])), "{rows:?}");
 }
+
+/// §5.1: when so many overdue timers come in that the head lets later ones go, what has fired at the
+/// time that is firing is not read again.
+#[test]
+fn a_full_head_does_not_read_what_has_fired() {
+    let mut bench = Bench::new(ClockKind::EventTime, 1 << 20, 20);
+    let table = &mut bench.table;
+    for key in [0, 3] {
+        table.register(&row_key(key), 10, 1, here()).unwrap();
+    }
+    table.barrier(1, |_| Ok(())).unwrap();
+    table.committed(1).unwrap();
+    table.write_back().unwrap();
+    let mut fired = Vec::new();
+    let mut fire = |table: &mut TimerTable, most: usize| {
+        for _ in 0..most {
+            let Some(due) = table.due(10, 2).unwrap() else { break };
+            table.take(2);
+            fired.push((time_of(&due), due.last().copied().unwrap()));
+        }
+    };
+    fire(table, 1);
+    for key in 0..60 {
+        table.register(&row_key(key * GROUPS), 5, 2, here()).unwrap();
+    }
+    fire(table, usize::MAX);
+    let mut expected = vec![(10, 0)];
+    expected.extend((0..60).map(|key| (5, key * 3)));
+    expected.push((10, 3));
+    assert_eq!(fired, expected);
+}
