@@ -175,7 +175,7 @@ impl TimerTable {
         // an older row of the same key may still be in the overflow, which is read first
         if self.overflow.is_empty() {
             let changes: Vec<Change<'_>> = changes.collect();
-            if changes.is_empty() { Ok(()) } else { self.store.apply(&changes) }
+            if changes.is_empty() { Ok(()) } else { self.store.apply_sorted(&changes) }
         } else {
             self.overflow.put(changes.map(|(key, row)| (0, key, row)))
         }

@@ -102,8 +102,8 @@ impl Head {
     }
 
     /// Takes in a timer that is below its group's boundary.
-    pub(super) fn insert(&mut self, key: RowKey, stamp: i64) {
-        self.timers.insert(Due::of(&key), stamp);
+    pub(super) fn insert(&mut self, key: &RowKey, stamp: i64) {
+        self.timers.insert(Due::of(key), stamp);
         if self.timers.len() > self.timers_max {
             self.trim();
         }

@@ -245,12 +245,12 @@ impl TimerTable {
             self.count_registered(&key, stamp);
         }
         if read {
-            self.head_insert(key, stamp, epoch);
+            self.head_insert(&key, stamp, epoch);
         }
         Ok(())
     }
 
-    fn head_insert(&mut self, key: RowKey, stamp: i64, epoch: u64) {
+    fn head_insert(&mut self, key: &RowKey, stamp: i64, epoch: u64) {
         self.head.insert(key, stamp);
         if self.head.take_trimmed() {
             // what is read on must not come upon rows that have fired

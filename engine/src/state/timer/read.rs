@@ -77,7 +77,7 @@ impl TimerTable {
         for (key, stamp) in rows {
             // the boundary moves back when the head is full
             if let Some(stamp) = stamp.filter(|_| self.head.has_read(&key)) {
-                self.head_insert(key, stamp, epoch);
+                self.head_insert(&key, stamp, epoch);
             }
         }
         Ok(())
