@@ -17,7 +17,7 @@ struct Met {
     cuts_while_open: u64,
     cuts_while_closed: u64,
     cuts_while_replaying: u64,
-    bytes_lost: i64,
+    bytes_lost: u64,
 }
 
 /// Goes on to the end from what a cut left; tells whether the breaker was open when it began.

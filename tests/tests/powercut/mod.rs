@@ -31,7 +31,7 @@ struct Cut {
     left: PathBuf,
     /// The newest epoch that had been committed.
     promised: u64,
-    bytes_lost: i64,
+    bytes_lost: u64,
 }
 
 /// Where lives are cut off.
@@ -65,7 +65,7 @@ impl Knife {
         let record = self.recorder.record(name);
         let promised = committed_epoch(&record, &root.join("jobs").join(job)).unwrap();
         names.leave(&record, root, &left).unwrap();
-        let bytes_lost = bytes_below(root) - bytes_below(&left);
+        let bytes_lost = bytes_lost(root, &left);
         std::fs::remove_dir_all(record).unwrap();
         Some(Cut { left, promised, bytes_lost })
     }
@@ -160,11 +160,17 @@ fn cut_off_a_large_job() {
     cut_off(dir.path(), &plan);
 }
 
-fn bytes_below(dir: &Path) -> i64 {
-    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
-    let size = |entry: std::fs::DirEntry| {
-        let found = entry.metadata().unwrap();
-        if found.is_dir() { bytes_below(&entry.path()) } else { found.len() as i64 }
+/// Bytes of the files below `root` that are not below `left` too, file by file: a removal that was
+/// not synced either brings bytes back, which must not make up for lost ones.
+fn bytes_lost(root: &Path, left: &Path) -> u64 {
+    let entries = std::fs::read_dir(root).unwrap().map(Result::unwrap);
+    let lost = |entry: std::fs::DirEntry| {
+        let (found, left) = (entry.metadata().unwrap(), left.join(entry.file_name()));
+        if found.is_dir() {
+            return bytes_lost(&entry.path(), &left);
+        }
+        let kept = std::fs::metadata(left).map_or(0, |left| left.len());
+        found.len().saturating_sub(kept)
     };
-    entries.map(size).sum()
+    entries.map(lost).sum()
 }
