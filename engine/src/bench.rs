@@ -10,7 +10,7 @@ use stateward_model::{key_group, key_hash};
 use crate::changelog::{Entry, SegmentedLog};
 use crate::error::Error;
 use crate::job::encode_entry;
-use crate::state::{Backend, Gate, Lookup, Moment, RowAddress, StateConfig, StateKind};
+use crate::state::{Backend, Gate, Lookup, Moment, RowAddress, SharedTtl, StateConfig, StateKind};
 use crate::state::{StateOptions, Table};
 use crate::store::{
     CutOff, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore, WriteCache,
@@ -183,6 +183,7 @@ impl<R: Recorder> Driven<R> {
             options: StateOptions {
                 name: "state".into(),
                 ttl,
+                ttl_min: None,
                 backend: Backend::Rocks,
                 clock: crate::ClockKind::EventTime,
                 breaker: crate::Policy::default(),
@@ -193,8 +194,9 @@ impl<R: Recorder> Driven<R> {
             schema_id: 0,
             evolutions: Vec::new(),
         };
+        let ttl = Arc::new(SharedTtl::new(config.ttl_millis()));
         Ok(Self {
-            table: Table::new(config, cache, cut_off, Gate::default()),
+            table: Table::new(config, cache, cut_off, Gate::default(), ttl),
             log: SegmentedLog::start(&dir.join("changelog"), 1)?,
             db,
             dir: dir.to_path_buf(),

@@ -78,6 +78,9 @@ pub enum Error {
         /// The state.
         state: String,
     },
+    /// An order is not carried out.
+    #[error("refused: {0}")]
+    Refused(String),
     /// A thread of the job panicked: a bug, in the engine or in user code.
     #[error("thread {0} panicked; its message is on standard error")]
     ThreadLost(String),

@@ -20,6 +20,7 @@ mod telemetry;
 mod changelog;
 mod store;
 mod state;
+mod policy;
 mod breaker;
 mod operator;
 mod source;

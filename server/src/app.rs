@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stateward_model::alert::Rule;
 use stateward_model::view::{
-    AlertsPage, AuditPage, BreakerCard, BreakerRequest, CommandView, JobRow, LineageGraph,
-    Overview, SeriesAnswer, SeriesQuery, StateDetail, StatesPage, StatesQuery,
+    AlertsPage, AuditPage, BreakerCard, CommandView, JobRow, LineageGraph, OrderRequest, Overview,
+    SeriesAnswer, SeriesQuery, StateDetail, StatesPage, StatesQuery,
 };
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
@@ -151,7 +151,7 @@ impl App {
         job: &str,
         operator: &str,
         state: &str,
-        request: BreakerRequest,
+        request: OrderRequest,
         actor: &str,
     ) -> Result<CommandView, ApiError> {
         control::order(&self.core, [namespace, job, operator, state], request, actor).await

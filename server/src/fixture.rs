@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stateward_model::Name;
 use stateward_model::breaker::Policy;
-use stateward_model::view::{BreakerRequest, CommandView};
+use stateward_model::view::{CommandView, OrderRequest};
 use stateward_model::wire::{
-    BreakerOrder, EdgeDeclaration, Hello, JobSample, NodeDeclaration, NodeKind, OperatorSample,
-    PROTOCOL, Report, ReportReply, StateDeclaration, StateSample,
+    EdgeDeclaration, Hello, JobSample, NodeDeclaration, NodeKind, OperatorSample, Order, PROTOCOL,
+    Report, ReportReply, StateDeclaration, StateSample,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -69,8 +69,8 @@ impl Fixture {
     }
 
     /// Orders the breaker of `airports/due`.
-    pub(crate) async fn order(&self, order: BreakerOrder) -> Result<CommandView, ApiError> {
-        let request = BreakerRequest { order, reason: "too many writes".into() };
+    pub(crate) async fn order(&self, order: Order) -> Result<CommandView, ApiError> {
+        let request = OrderRequest { order, reason: "too many writes".into() };
         self.app().command_breaker("default", "flights", "airports", "due", request, "ada").await
     }
 }

@@ -8,6 +8,7 @@
 
 mod identity;
 mod ttl;
+mod ttl_policy;
 mod table;
 mod histogram;
 pub mod metric;
@@ -24,5 +25,6 @@ pub use identity::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use table::{AsOf, CellVersion, ColumnScan, DeleteMarker, FamilyRule, Fate};
-pub use ttl::{ClockKind, UpdateType, Visibility, expired, write_off_limit};
+pub use ttl::{ClockKind, TtlRule, UpdateType, Visibility, expired, write_off_limit};
+pub use ttl_policy::{PastTtl, TtlOverride, TtlPolicy, UNDO_WINDOW_MILLIS};
 pub use verdict::{Evidence, Verdict, VerdictKind, judge};

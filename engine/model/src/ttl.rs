@@ -65,6 +65,58 @@ pub fn write_off_limit(ttl_millis: Option<i64>, now: Option<i64>) -> Option<i64>
     Some(now?.saturating_sub(ttl_millis?))
 }
 
+/// How one shard judges the entries of one state (SEMANTICS §1.1, §1.2, §1.14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to each")]
+pub struct TtlRule {
+    /// The TTL by which entries are seen, in ms.
+    pub ttl_millis: Option<i64>,
+    /// The TTL by which they are gone for good: longer while a shortened one can be taken back.
+    pub kept_millis: Option<i64>,
+    /// The state's clock when its TTL was switched on: an entry from before counts as from then.
+    /// `i64::MIN` where it always had one, `i64::MAX` until the clock has a value.
+    pub adopted_at_millis: i64,
+}
+
+impl TtlRule {
+    /// The rule of a state that has had this TTL from its beginning.
+    pub fn new(ttl_millis: Option<i64>) -> Self {
+        Self { ttl_millis, kept_millis: ttl_millis, adopted_at_millis: i64::MIN }
+    }
+
+    fn limit(&self, ttl_millis: Option<i64>, now: Option<i64>) -> Option<i64> {
+        write_off_limit(ttl_millis, now).filter(|limit| *limit >= self.adopted_at_millis)
+    }
+
+    /// Returns the largest `ts` that is not seen any more at `now`; `None` where all is seen.
+    #[inline]
+    pub fn hidden_limit(&self, now: Option<i64>) -> Option<i64> {
+        self.limit(self.ttl_millis, now)
+    }
+
+    /// Returns the largest `ts` that may go for good at `now`; never above
+    /// [`TtlRule::hidden_limit`].
+    pub fn gone_limit(&self, now: Option<i64>) -> Option<i64> {
+        self.limit(self.kept_millis, now)
+    }
+
+    /// Tells whether an entry is expired, by the TTL in force.
+    #[inline]
+    pub fn hides(&self, ts: i64, now: Option<i64>) -> bool {
+        self.hidden_limit(now).is_some_and(|limit| ts <= limit)
+    }
+
+    /// Tells whether an entry may be removed for good.
+    pub fn removes(&self, ts: i64, now: Option<i64>) -> bool {
+        self.gone_limit(now).is_some_and(|limit| ts <= limit)
+    }
+
+    /// Returns when an entry expires by the TTL in force, saturating.
+    pub fn expires_at(&self, ts: i64) -> Option<i64> {
+        Some(ts.max(self.adopted_at_millis).saturating_add(self.ttl_millis?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +130,24 @@ mod tests {
         ) {
             let limit = write_off_limit(Some(ttl), Some(now)).unwrap();
             prop_assert_eq!(expired(ts, Some(ttl), Some(now)), ts <= limit);
+        }
+    }
+
+    proptest! {
+        /// §1.1, §1.14: an entry counts as from when the TTL was switched on at least, and what a
+        /// longer TTL of before keeps is hidden and not gone.
+        #[test]
+        fn an_entry_is_as_old_as_the_ttl_at_most(
+            ts in -50_i64..50, ttl in 1_i64..40, longer in 0_i64..40, adopted in -60_i64..60, now in -50_i64..120
+        ) {
+            let rule = TtlRule { ttl_millis: Some(ttl), kept_millis: Some(ttl + longer), adopted_at_millis: adopted };
+            let counts_as = ts.max(adopted);
+            prop_assert_eq!(rule.hides(ts, Some(now)), expired(counts_as, Some(ttl), Some(now)));
+            prop_assert_eq!(rule.removes(ts, Some(now)), expired(counts_as, Some(ttl + longer), Some(now)));
+            prop_assert_eq!(rule.expires_at(ts), Some(counts_as + ttl));
+            prop_assert!(!rule.hides(ts, None));
+            let for_ever = TtlRule { kept_millis: None, ..rule };
+            prop_assert!(!for_ever.removes(ts, Some(now)));
         }
     }
 

@@ -233,10 +233,10 @@ pub struct BreakerCard {
 
 /// Body of `POST /api/v1/states/{ns}/{job}/{operator}/{state}/breaker`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BreakerRequest {
+pub struct OrderRequest {
     /// What to do.
     #[serde(flatten)]
-    pub order: crate::wire::BreakerOrder,
+    pub order: crate::wire::Order,
     /// Why; must not be empty.
     pub reason: String,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use serde::Serialize;
-use stateward_model::wire::{BreakerCommand, Commands, Hello, HelloReply, Report};
+use stateward_model::wire::{Command, Commands, Hello, HelloReply, Report};
 
 use super::transport::{Transport, TransportError};
 use crate::error::Error;
@@ -23,7 +23,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// The job's side of the link.
 pub(crate) struct Link {
     reports: Sender<Report>,
-    commands: Receiver<BreakerCommand>,
+    commands: Receiver<Command>,
 }
 
 impl Link {
@@ -63,7 +63,7 @@ impl Link {
     }
 
     /// Takes the commands that have come.
-    pub(crate) fn commands(&self) -> Vec<BreakerCommand> {
+    pub(crate) fn commands(&self) -> Vec<Command> {
         self.commands.try_iter().collect()
     }
 }
@@ -132,7 +132,7 @@ fn poll(
     transport: &dyn Transport,
     run: &str,
     mut after: u64,
-    received: &Sender<BreakerCommand>,
+    received: &Sender<Command>,
     control: &JobControl,
 ) {
     while !control.exiting() {
@@ -143,7 +143,7 @@ fn poll(
         match answer {
             Ok(commands) => {
                 after = after.max(commands.version);
-                for command in commands.breakers {
+                for command in commands.commands {
                     if received.send(command).is_err() {
                         return;
                     }

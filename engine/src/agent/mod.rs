@@ -15,4 +15,4 @@ pub use http::HttpTransport;
 pub use transport::{Transport, TransportError};
 
 pub(crate) use link::Link;
-pub(crate) use report::{Reporter, RunIdentity};
+pub(crate) use report::{Reporter, Rulings, RunIdentity};

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use stateward_model::Name;
 use stateward_model::wire::{
     CommandProgress, Hello, JobEvent, JobSample, OperatorSample, PROTOCOL, Report, SourceSample,
     StateFlow, StateSample, StateStock, TimerSample,
 };
+use stateward_model::{Name, TtlPolicy};
 
 use crate::breaker::Ruling;
 use crate::clock::Clock;
@@ -24,6 +24,14 @@ pub(crate) struct RunIdentity {
     pub(crate) build_id: String,
     pub(crate) commit: Option<String>,
     pub(crate) started_millis: i64,
+}
+
+/// What the governors rule.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rulings {
+    pub(crate) breakers: Vec<Ruling>,
+    /// By state.
+    pub(crate) ttls: Vec<(u16, TtlPolicy)>,
 }
 
 /// Builds a job's reports.
@@ -93,11 +101,11 @@ impl Reporter {
     }
 
     /// Builds a report that is not numbered.
-    pub(crate) fn peek(&self, rulings: &[Ruling]) -> Report {
+    pub(crate) fn peek(&self, rulings: &Rulings) -> Report {
         self.build(rulings, &self.board.read())
     }
 
-    fn build(&self, rulings: &[Ruling], boards: &[ShardBoard]) -> Report {
+    fn build(&self, rulings: &Rulings, boards: &[ShardBoard]) -> Report {
         Report {
             protocol: PROTOCOL,
             run: self.hello.run.clone(),
@@ -114,7 +122,7 @@ impl Reporter {
     /// Builds the next numbered report.
     pub(crate) fn next(
         &mut self,
-        rulings: &[Ruling],
+        rulings: &Rulings,
         commands: Vec<CommandProgress>,
         events: Vec<JobEvent>,
         ended: Option<String>,
@@ -170,26 +178,23 @@ impl Reporter {
         }
     }
 
-    fn state(
-        &self,
-        config: &StateConfig,
-        boards: &[ShardBoard],
-        rulings: &[Ruling],
-    ) -> StateSample {
+    fn state(&self, config: &StateConfig, boards: &[ShardBoard], rulings: &Rulings) -> StateSample {
         let mut sample = StateSample {
             operator: config.operator.clone(),
             state: config.options.name.clone(),
             reclaim_micros: self.reclaims.of(config.id),
             ..StateSample::default()
         };
-        sample.stock.ttl_millis = config.ttl_millis();
         for board in boards {
             if let Some(part) = board.states.iter().find(|part| part.id == config.id) {
                 add_state(&mut sample, part);
             }
         }
         sample.sites.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.site.cmp(&b.site)));
-        if let Some(ruling) = rulings.iter().find(|ruling| ruling.id == config.id) {
+        if let Some((_, policy)) = rulings.ttls.iter().find(|(id, _)| *id == config.id) {
+            sample.ttl = policy.clone();
+        }
+        if let Some(ruling) = rulings.breakers.iter().find(|ruling| ruling.id == config.id) {
             sample.breaker = ruling.breaker.clone();
             sample.policy = ruling.policy.clone();
             sample.offered_per_second = ruling.offered_per_second;
@@ -249,6 +254,8 @@ fn add_stock(sum: &mut StateStock, part: &StateStock) {
     sum.expired_entries += part.expired_entries;
     sum.expired_bytes += part.expired_bytes;
     sum.error_entries += part.error_entries;
+    sum.hidden_entries += part.hidden_entries;
+    sum.hidden_bytes += part.hidden_bytes;
     sum.unreclaimed_bytes += part.unreclaimed_bytes;
     sum.oldest_age_millis = sum.oldest_age_millis.max(part.oldest_age_millis);
     sum.clock_millis = match (sum.clock_millis, part.clock_millis) {

@@ -1,29 +1,23 @@
 //! Decides what the gates do. In: trips and resets of people, offered rates from the board. Out:
 //! gate modes and budgets, a durable journal, events for the log.
-//!
-//! A person's decision is in the journal, synced, before it takes effect (SEMANTICS §7.8); the
-//! journal is read at start, so that decisions survive restarts whether or not a server is there.
 
 use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use stateward_model::breaker::{Action, Breaker, Input, Phase, Policy, step};
-use stateward_model::wire::{
-    BreakerCommand, BreakerOrder, CommandPhase, CommandProgress, JobEvent,
-};
+use stateward_model::wire::{Command, CommandProgress, JobEvent, Order};
 
 use crate::clock::Clock;
-use crate::durable;
 use crate::error::Error;
 use crate::job::JobControl;
+use crate::policy::{Decisions, Journal, Progress, Taken};
 use crate::state::{GateMode, SharedGate, StateConfig};
 use crate::telemetry::{Board, ShardBoard};
 
-/// Decisions kept in the journal for the record.
-const DECISIONS_MAX: usize = 256;
+/// What to do with a journal that cannot be read.
+const WAY_OUT: &str = "restore it from a copy, or delete it to close all breakers";
 
 /// One breaker in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,48 +29,13 @@ pub(crate) struct JournaledBreaker {
     pub(crate) policy: Option<Policy>,
 }
 
-/// What a person decided, with actor and reason.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Decision {
-    pub(crate) wall_millis: i64,
-    pub(crate) command: BreakerCommand,
-}
-
 /// `breakers.json` in the job's folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BreakerJournal {
     /// Highest command version taken in.
     pub(crate) version: u64,
     pub(crate) breakers: Vec<JournaledBreaker>,
-    pub(crate) decisions: VecDeque<Decision>,
-}
-
-impl BreakerJournal {
-    fn path(job_dir: &Path) -> PathBuf {
-        job_dir.join("breakers.json")
-    }
-
-    pub(crate) fn read(job_dir: &Path) -> Result<Self, Error> {
-        let path = Self::path(job_dir);
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| Error::Damaged {
-                path,
-                offset: e.column() as u64,
-                detail: format!("the breakers' journal cannot be read: {e}; restore it from a copy, or delete it to close all breakers"),
-            }),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(Error::io("read", &path)(e)),
-        }
-    }
-
-    fn write(&self, job_dir: &Path) -> Result<(), Error> {
-        let path = Self::path(job_dir);
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::Codec {
-            place: path.display().to_string(),
-            detail: e.to_string(),
-        })?;
-        durable::replace(&path, &text)
-    }
+    pub(crate) decisions: Decisions,
 }
 
 /// One breaker at work.
@@ -101,38 +60,29 @@ pub(crate) struct Ruling {
     pub(crate) offered_per_second: f64,
 }
 
-/// A command that is in the journal and not yet in force on every shard.
-struct Underway {
-    version: u64,
-    id: u16,
-    gate_version: u64,
-    applied: u16,
-}
-
 /// All breakers of a job.
 pub(crate) struct Governor {
-    job_dir: PathBuf,
+    file: Journal,
     clock: Arc<dyn Clock>,
     control: Arc<JobControl>,
-    board: Arc<Board>,
     breakers: Vec<Governed>,
     journal: BreakerJournal,
-    underway: Vec<Underway>,
-    progress: Vec<CommandProgress>,
+    progress: Progress,
     spill_bytes_max: u64,
     hold_millis_max: i64,
 }
 
 impl Governor {
     pub(crate) fn new(
-        job_dir: PathBuf,
+        job_dir: &Path,
         clock: Arc<dyn Clock>,
         control: Arc<JobControl>,
         board: Arc<Board>,
         states: &[(StateConfig, Arc<SharedGate>)],
         limits: (u64, i64),
     ) -> Result<Self, Error> {
-        let journal = BreakerJournal::read(&job_dir)?;
+        let file = Journal::new(job_dir.join("breakers.json"));
+        let journal: BreakerJournal = file.read(WAY_OUT)?;
         let breakers = states
             .iter()
             .map(|(config, gate)| {
@@ -155,14 +105,12 @@ impl Governor {
             .collect();
         let (spill_bytes_max, hold_millis_max) = limits;
         let mut governor = Self {
-            job_dir,
+            file,
+            progress: Progress::new(Arc::clone(&clock), board),
             clock,
             control,
-            board,
             breakers,
             journal,
-            underway: Vec::new(),
-            progress: Vec::new(),
             spill_bytes_max,
             hold_millis_max,
         };
@@ -175,11 +123,12 @@ impl Governor {
         self.journal.version
     }
 
-    /// Takes a person's order: journal first, then effect.
-    pub(crate) fn order(&mut self, command: &BreakerCommand) -> Result<(), Error> {
+    /// Takes a person's order: journal first, then effect. Orders about other things are not for it.
+    pub(crate) fn order(&mut self, command: &Command) -> Result<Taken, Error> {
+        let Some(done) = name_of(&command.order) else { return Ok(Taken::Done) };
         let now = self.clock.now_millis();
         if command.version != 0 && command.version <= self.journal.version {
-            return Ok(());
+            return Ok(Taken::Done);
         }
         self.journal.version = self.journal.version.max(command.version);
         let (operator, state) = (command.operator.as_str(), command.state.as_str());
@@ -189,32 +138,25 @@ impl Governor {
             .find(|b| b.config.operator == operator && b.config.options.name == state);
         let Some(governed) = found else {
             let detail = format!("this job has no state {operator}/{state}");
-            self.tell(command.version, CommandPhase::Refused, 0, detail);
-            return self.write_journal();
+            self.write_journal()?;
+            return Ok(self.progress.refuse(command.version, detail));
         };
         let id = governed.config.id;
         governed.take(&command.order, now);
         let text = format!(
-            "{} by {}: {} (breaker of {operator}/{state} is now {:?})",
-            name_of(&command.order),
-            command.actor,
-            command.reason,
-            governed.breaker.phase
+            "{done} by {}: {} (breaker of {operator}/{state} is now {:?})",
+            command.actor, command.reason, governed.breaker.phase
         );
         let version = command.version;
-        self.journal.decisions.push_back(Decision { wall_millis: now, command: command.clone() });
-        if self.journal.decisions.len() > DECISIONS_MAX {
-            self.journal.decisions.pop_front();
-        }
+        self.journal.decisions.push(now, command.clone());
         self.write_journal()?;
-        self.tell(version, CommandPhase::Delivered, 0, String::new());
+        self.progress.delivered(version);
         if let Some(governed) = self.breakers.iter_mut().find(|b| b.config.id == id) {
             governed.rule();
-            let gate_version = governed.gate.version();
-            self.underway.push(Underway { version, id, gate_version, applied: 0 });
+            self.progress.follow(version, id, governed.gate.version());
         }
         self.note(operator, state, text);
-        Ok(())
+        Ok(Taken::Done)
     }
 
     fn note(&self, operator: &str, state: &str, text: String) {
@@ -224,19 +166,6 @@ impl Governor {
             operator: Some(operator.into()),
             state: Some(state.into()),
             text,
-        });
-    }
-
-    fn tell(&mut self, version: u64, phase: CommandPhase, shards_applied: u16, detail: String) {
-        let shards = self.board.shards() as u16;
-        let wall_millis = self.clock.now_millis();
-        self.progress.push(CommandProgress {
-            version,
-            phase,
-            shards_applied,
-            shards,
-            detail,
-            wall_millis,
         });
     }
 
@@ -251,18 +180,17 @@ impl Governor {
                 policy: b.overridden.then(|| b.policy.clone()),
             })
             .collect();
-        self.journal.write(&self.job_dir)
+        self.file.write(&self.journal)
     }
 
     /// Looks at the rates and the spills, and moves every breaker; a few times a second.
-    pub(crate) fn tick(&mut self) -> Result<(), Error> {
+    pub(crate) fn tick(&mut self, boards: &[ShardBoard]) -> Result<(), Error> {
         let now = self.clock.now_millis();
         let micros = self.clock.monotonic_micros();
-        let boards = self.board.read();
         let mut moved = Vec::new();
         for governed in &mut self.breakers {
             let before = governed.breaker.phase;
-            governed.observe(&boards, now, micros);
+            governed.observe(boards, now, micros);
             if governed.breaker.phase != before {
                 moved.push((
                     governed.config.operator.clone(),
@@ -281,31 +209,9 @@ impl Governor {
                 self.note(&operator, &state, text);
             }
         }
-        self.follow(&boards);
-        self.guard_spill(&boards);
+        self.progress.look(boards, |state| state.gate_version);
+        self.guard_spill(boards);
         Ok(())
-    }
-
-    /// Follows commands until every shard goes by them.
-    fn follow(&mut self, boards: &[ShardBoard]) {
-        let mut told = Vec::new();
-        self.underway.retain_mut(|underway| {
-            let in_force = |board: &&ShardBoard| {
-                let mut states = board.states.iter();
-                states.any(|s| s.id == underway.id && s.gate_version >= underway.gate_version)
-            };
-            let applied = boards.iter().filter(in_force).count() as u16;
-            let done = usize::from(applied) == boards.len();
-            if applied > underway.applied || done {
-                underway.applied = applied;
-                let phase = if done { CommandPhase::Done } else { CommandPhase::Applied };
-                told.push((underway.version, phase, applied));
-            }
-            !done
-        });
-        for (version, phase, applied) in told {
-            self.tell(version, phase, applied, String::new());
-        }
     }
 
     /// §7.6: at a high-water mark the sources stop; barriers and what is in flight go on.
@@ -346,32 +252,35 @@ impl Governor {
     }
 
     pub(crate) fn take_progress(&mut self) -> Vec<CommandProgress> {
-        std::mem::take(&mut self.progress)
+        self.progress.take()
     }
 }
 
-fn name_of(order: &BreakerOrder) -> &'static str {
+/// What an order did to a breaker; `None` where it is not for breakers.
+fn name_of(order: &Order) -> Option<&'static str> {
     match order {
-        BreakerOrder::Trip { .. } => "tripped",
-        BreakerOrder::Reset => "reset",
-        BreakerOrder::Policy { .. } => "policy changed",
+        Order::Trip { .. } => Some("tripped"),
+        Order::Reset => Some("reset"),
+        Order::Policy { .. } => Some("policy changed"),
+        Order::Ttl { .. } | Order::TtlRevert | Order::ReclaimNow => None,
     }
 }
 
 impl Governed {
-    fn take(&mut self, order: &BreakerOrder, now: i64) {
+    fn take(&mut self, order: &Order, now: i64) {
         match order {
-            BreakerOrder::Trip { action, until_millis } => {
+            Order::Trip { action, until_millis } => {
                 let input = Input::Trip { action: *action, until_millis: *until_millis };
                 self.breaker = step(&self.breaker, &self.policy, &input, now);
             }
-            BreakerOrder::Reset => {
+            Order::Reset => {
                 self.breaker = step(&self.breaker, &self.policy, &Input::Reset, now);
             }
-            BreakerOrder::Policy { policy } => {
+            Order::Policy { policy } => {
                 self.policy = policy.clone();
                 self.overridden = true;
             }
+            Order::Ttl { .. } | Order::TtlRevert | Order::ReclaimNow => {}
         }
     }
 

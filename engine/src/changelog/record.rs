@@ -97,6 +97,10 @@ pub(crate) struct SpillPosition {
 pub(crate) struct StateMeta {
     pub(crate) ledger: Ledger,
     pub(crate) cut_off: i64,
+    /// TTL in force, in ms.
+    pub(crate) ttl_millis: Option<i64>,
+    /// The state's clock when its TTL was switched on (SEMANTICS §1.1).
+    pub(crate) adopted_at_millis: i64,
     pub(crate) unreclaimed_bytes: u64,
     /// Number of the next row of a list or table.
     pub(crate) sequence: u64,

@@ -203,15 +203,7 @@ impl JobBuilder {
                         node.uid, state.options.name
                     )));
                 }
-                states.push(StateConfig {
-                    id: states.len() as u16,
-                    operator: node.uid.clone(),
-                    kind: state.kind,
-                    options: state.options.clone(),
-                    schema: state.schema.clone(),
-                    schema_id: 0,
-                    evolutions: Vec::new(),
-                });
+                states.push(StateConfig::of(states.len() as u16, &node.uid, state)?);
             }
         }
         Ok(Job {

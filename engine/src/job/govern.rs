@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use stateward_model::wire::Report;
+use stateward_model::wire::{Command, Report};
 
 use super::control::JobControl;
-use crate::agent::{Link, Reporter};
+use crate::agent::{Link, Reporter, Rulings};
 use crate::breaker::Governor;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::policy::{Taken, TtlGovernor};
 use crate::store::{ShardDb, SharedReclaims, is_due};
 use crate::telemetry::Board;
 
@@ -24,7 +25,9 @@ const RECLAIM_TURNS: u32 = 50;
 
 /// What the governor's thread and the handle share.
 pub(super) struct Governing {
-    pub(super) governor: Governor,
+    pub(super) breakers: Governor,
+    pub(super) ttls: TtlGovernor,
+    pub(super) board: Arc<Board>,
     pub(super) reporter: Reporter,
 }
 
@@ -36,9 +39,38 @@ pub(super) fn lock(governing: &SharedGoverning) -> MutexGuard<'_, Governing> {
 }
 
 impl Governing {
+    /// Takes a person's order.
+    pub(super) fn order(&mut self, command: &Command) -> Result<Taken, Error> {
+        match self.breakers.order(command)? {
+            Taken::Done => self.ttls.order(command),
+            refused @ Taken::Refused(_) => Ok(refused),
+        }
+    }
+
+    /// Highest command version taken in.
+    pub(super) fn version(&self) -> u64 {
+        self.breakers.version().max(self.ttls.version())
+    }
+
+    fn tick(&mut self) -> Result<(), Error> {
+        let boards = self.board.read();
+        self.breakers.tick(&boards)?;
+        self.ttls.tick(&boards)
+    }
+
+    fn rulings(&self) -> Rulings {
+        Rulings { breakers: self.breakers.rulings(), ttls: self.ttls.policies() }
+    }
+
+    /// Figures now.
+    pub(super) fn peek(&self) -> Report {
+        self.reporter.peek(&self.rulings())
+    }
+
     fn report(&mut self, control: &JobControl, ended: Option<String>, dropped: u64) -> Report {
-        let rulings = self.governor.rulings();
-        let progress = self.governor.take_progress();
+        let rulings = self.rulings();
+        let mut progress = self.breakers.take_progress();
+        progress.append(&mut self.ttls.take_progress());
         self.reporter.next(&rulings, progress, control.log.drain(), ended, dropped)
     }
 }
@@ -56,9 +88,11 @@ pub(super) fn govern(
     loop {
         let mut shared = lock(governing);
         for command in link.iter().flat_map(|link| link.commands()) {
-            shared.governor.order(&command)?;
+            if let Taken::Refused(why) = shared.order(&command)? {
+                tracing::warn!(version = command.version, %why, "command is refused");
+            }
         }
-        shared.governor.tick()?;
+        shared.tick()?;
         turn += 1;
         if turn % REPORT_TURNS == 1
             && let Some(link) = link
@@ -76,7 +110,7 @@ pub(super) fn govern(
     }
     // a last look at the last figures: what has drained is closed, and reported so
     if !control.failed() {
-        lock(governing).governor.tick()?;
+        lock(governing).tick()?;
     }
     if let Some(link) = link {
         let why = if control.failed() { "failed" } else { "stopped" };

@@ -15,8 +15,11 @@ use crate::breaker::Spill;
 use crate::changelog::{OperatorMeta, ShardMeta};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::operator::{OperatorTimers, StateDeclared};
-use crate::state::{Gate, SharedGate, StateConfig, StateKind, Table, TimerParts, TimerTable};
+use crate::operator::OperatorTimers;
+use crate::state::{
+    Gate, SharedGate, SharedTtl, StateConfig, StateDeclared, StateKind, Table, TimerParts,
+    TimerTable,
+};
 use crate::store::WriteCache;
 use crate::store::{HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff};
 use crate::telemetry::Counters;
@@ -108,6 +111,7 @@ pub(crate) struct ShardBuild<'a> {
     pub(crate) ends: Vec<Box<dyn Any + Send>>,
     pub(crate) states: &'a [StateConfig],
     pub(crate) gates: &'a [Arc<SharedGate>],
+    pub(crate) ttls: &'a [Arc<SharedTtl>],
     pub(crate) cut_offs: &'a [SharedCutOff],
     pub(crate) stores: StoreSettings,
     pub(crate) db: Arc<ShardDb>,
@@ -213,7 +217,9 @@ impl ShardBuild<'_> {
             let store = Box::new(RocksStore::new(Arc::clone(&self.db), config.file_name()));
             WriteCache::new(store, self.overflow(config)?, self.stores.cache_bytes, sorted)
         };
-        let mut table = Table::new(config.clone(), cache, cut_off, gate);
+        let ttl = self.ttls.get(index).map(Arc::clone);
+        let ttl = ttl.unwrap_or_else(|| Arc::new(SharedTtl::new(config.ttl_millis())));
+        let mut table = Table::new(config.clone(), cache, cut_off, gate, ttl);
         table.set_committed(self.first_epoch.saturating_sub(1));
         if let Some((_, meta)) = self.meta.states.iter().find(|(id, _)| *id == config.id) {
             table.restore(meta);

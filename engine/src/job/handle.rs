@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use stateward_model::Name;
 use stateward_model::breaker::{Action, Policy};
-use stateward_model::wire::{BreakerCommand, BreakerOrder, Hello, Report};
+use stateward_model::wire::{Command, Hello, Order, Report};
 
 use super::control::JobControl;
 use super::govern::{SharedGoverning, lock};
 use super::manifest::JobFolder;
 use crate::error::Error;
+use crate::policy::Taken;
 
 /// A job that runs on its own threads.
 pub struct JobHandle {
@@ -80,12 +82,12 @@ impl JobHandle {
         &self,
         operator: &str,
         state: &str,
-        order: BreakerOrder,
+        order: Order,
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
         let name = |n: &str| Name::new(n).map_err(|e| Error::Declaration(e.to_string()));
-        let command = BreakerCommand {
+        let command = Command {
             version: 0,
             operator: name(operator)?,
             state: name(state)?,
@@ -93,14 +95,17 @@ impl JobHandle {
             actor: actor.to_owned(),
             reason: reason.to_owned(),
         };
-        lock(&self.governing).governor.order(&command)
+        match lock(&self.governing).order(&command)? {
+            Taken::Done => Ok(()),
+            Taken::Refused(why) => Err(Error::Refused(why)),
+        }
     }
 
     /// Trips the breaker of a state by hand: it stays open until [`JobHandle::reset`]. In the
     /// journal, with actor and reason, before it takes effect.
     ///
     /// # Errors
-    /// Where the journal cannot be written, or a name is no name.
+    /// Where the journal cannot be written, a name is no name, or the job has no such state.
     pub fn trip(
         &self,
         operator: &str,
@@ -109,7 +114,7 @@ impl JobHandle {
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
-        let order = BreakerOrder::Trip { action, until_millis: None };
+        let order = Order::Trip { action, until_millis: None };
         self.order(operator, state, order, actor, reason)
     }
 
@@ -124,7 +129,7 @@ impl JobHandle {
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
-        self.order(operator, state, BreakerOrder::Reset, actor, reason)
+        self.order(operator, state, Order::Reset, actor, reason)
     }
 
     /// Replaces the automatic policy of a state's breaker.
@@ -139,7 +144,56 @@ impl JobHandle {
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
-        self.order(operator, state, BreakerOrder::Policy { policy }, actor, reason)
+        self.order(operator, state, Order::Policy { policy }, actor, reason)
+    }
+
+    /// Puts another TTL in place of the one that code declares, until [`JobHandle::revert_ttl`] or,
+    /// where given, until a wall clock in ms; `None` for a state whose entries never expire. What a
+    /// shorter one hides can be brought back for an hour (SEMANTICS §1.14).
+    ///
+    /// # Errors
+    /// [`Error::Refused`] below the state's minimum, or for an end that has passed; else as
+    /// [`JobHandle::trip`].
+    pub fn set_ttl(
+        &self,
+        operator: &str,
+        state: &str,
+        ttl: Option<Duration>,
+        until_millis: Option<i64>,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let millis = |ttl: Duration| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
+        let order = Order::Ttl { ttl_millis: ttl.map(millis), until_millis };
+        self.order(operator, state, order, actor, reason)
+    }
+
+    /// Goes back to the TTL that code declares.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn revert_ttl(
+        &self,
+        operator: &str,
+        state: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, Order::TtlRevert, actor, reason)
+    }
+
+    /// Lets go for good what a shortened TTL hides.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn reclaim_now(
+        &self,
+        operator: &str,
+        state: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, Order::ReclaimNow, actor, reason)
     }
 
     /// The job's declaration, as the server gets it.
@@ -149,9 +203,7 @@ impl JobHandle {
 
     /// The present figures, as a report that is not sent and not numbered.
     pub fn figures(&self) -> Report {
-        let shared = lock(&self.governing);
-        let rulings = shared.governor.rulings();
-        shared.reporter.peek(&rulings)
+        lock(&self.governing).peek()
     }
 }
 

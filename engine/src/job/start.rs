@@ -21,7 +21,8 @@ use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
 use crate::changelog::SegmentedLog;
 use crate::error::Error;
-use crate::state::SharedGate;
+use crate::policy::TtlGovernor;
+use crate::state::{SharedGate, SharedTtl, StateConfig};
 use crate::store::{RocksOptions, ShardDb, SharedReclaims};
 use crate::telemetry::Board;
 
@@ -75,12 +76,14 @@ impl Starting {
         let figures = SharedFigures::default();
         let reclaims = SharedReclaims::default();
         let gates: Vec<Arc<SharedGate>> = self.job.states.iter().map(|_| Arc::default()).collect();
+        let of_state = |state: &StateConfig| Arc::new(SharedTtl::new(state.ttl_millis()));
+        let ttls: Vec<_> = self.job.states.iter().map(of_state).collect();
         let dbs: Vec<Arc<ShardDb>> = recovered.iter().map(|shard| Arc::clone(&shard.db)).collect();
-        let governing = self.governing(&board, &figures, &reclaims, &gates)?;
+        let governing = self.governing(&board, &figures, &reclaims, &gates, &ttls)?;
         // room for what every shard says in one epoch, so that no shard waits for the coordinator
         let (to_coordinator, from_shards) = bounded(shards * 2);
         let (alive, shards_alive) = bounded(0);
-        let mut work = self.shards(recovered, &board, &gates, &to_coordinator, &alive)?;
+        let mut work = self.shards(recovered, &board, (&gates, &ttls), &to_coordinator, &alive)?;
         drop((to_coordinator, alive));
         let changelog = self.folder.path.join("changelog");
         let coordinator = Coordinator {
@@ -132,6 +135,7 @@ impl Starting {
         figures: &SharedFigures,
         reclaims: &SharedReclaims,
         gates: &[Arc<SharedGate>],
+        ttls: &[Arc<SharedTtl>],
     ) -> Result<SharedGoverning, Error> {
         let clock = &self.options.clock;
         let identity = RunIdentity {
@@ -141,13 +145,21 @@ impl Starting {
             started_millis: clock.now_millis(),
         };
         let states: Vec<_> = self.job.states.iter().cloned().zip(gates.iter().cloned()).collect();
-        let governor = Governor::new(
-            self.folder.path.clone(),
+        let breakers = Governor::new(
+            &self.folder.path,
             Arc::clone(clock),
             Arc::clone(&self.control),
             Arc::clone(board),
             &states,
             (self.options.spill_bytes_max, self.options.hold_millis_max),
+        )?;
+        let states: Vec<_> = self.job.states.iter().cloned().zip(ttls.iter().cloned()).collect();
+        let ttls = TtlGovernor::new(
+            &self.folder.path,
+            Arc::clone(clock),
+            Arc::clone(&self.control),
+            Arc::clone(board),
+            &states,
         )?;
         let reporter = Reporter::new(
             &self.job,
@@ -159,7 +171,7 @@ impl Starting {
             reclaims.clone(),
             self.folder.path.clone(),
         )?;
-        Ok(Arc::new(Mutex::new(Governing { governor, reporter })))
+        Ok(Arc::new(Mutex::new(Governing { breakers, ttls, board: Arc::clone(board), reporter })))
     }
 
     /// Starts the shards. Nodes are made on their thread, because they never leave it; the first
@@ -168,7 +180,7 @@ impl Starting {
         &self,
         recovered: Vec<RecoveredShard>,
         board: &Arc<Board>,
-        gates: &[Arc<SharedGate>],
+        (gates, ttls): (&[Arc<SharedGate>], &[Arc<SharedTtl>]),
         to_coordinator: &crossbeam_channel::Sender<FromShard>,
         alive: &crossbeam_channel::Sender<Infallible>,
     ) -> Result<Vec<JoinHandle<()>>, Error> {
@@ -192,6 +204,7 @@ impl Starting {
                 control: Arc::clone(&self.control),
                 board: Arc::clone(board),
                 gates: gates.to_vec(),
+                ttls: ttls.to_vec(),
                 to_coordinator: to_coordinator.clone(),
                 job_dir: self.folder.path.clone(),
                 first_epoch: self.first_epoch,
@@ -230,7 +243,7 @@ impl Starting {
         let Some(transport) = &self.options.transport else { return Ok((None, Vec::new())) };
         let (hello, version) = {
             let governing = lock(governing);
-            (governing.reporter.hello(), governing.governor.version())
+            (governing.reporter.hello(), governing.version())
         };
         let (link, threads) = Link::start(Arc::clone(transport), hello, version, &self.control)?;
         Ok((Some(link), threads))
@@ -253,6 +266,7 @@ struct Making {
     control: Arc<JobControl>,
     board: Arc<Board>,
     gates: Vec<Arc<SharedGate>>,
+    ttls: Vec<Arc<SharedTtl>>,
     to_coordinator: crossbeam_channel::Sender<FromShard>,
     job_dir: PathBuf,
     first_epoch: u64,
@@ -279,6 +293,7 @@ impl Making {
             ends: self.ends,
             states: &self.job.states,
             gates: &self.gates,
+            ttls: &self.ttls,
             cut_offs: &cut_offs,
             stores: StoreSettings { rocks: self.rocks, cache_bytes: self.options.cache_bytes },
             db: Arc::clone(&db),

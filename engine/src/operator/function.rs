@@ -16,8 +16,8 @@ use crate::schema::shape_of;
 use crate::state::{
     AggregateFunction, AggregatingState, AggregatingStateDescriptor, ListState,
     ListStateDescriptor, MapState, MapStateDescriptor, ReducingState, ReducingStateDescriptor,
-    StateKind, StateOptions, TableState, TableStateDescriptor, ValueState, ValueStateDescriptor,
-    complain,
+    StateDeclared, StateKind, StateOptions, TableState, TableStateDescriptor, ValueState,
+    ValueStateDescriptor, complain,
 };
 
 /// Finds the key of a record.
@@ -71,14 +71,6 @@ where
     fn process(&mut self, record: &T, ctx: &mut Context<'_, K, O>) -> Result<(), Error> {
         self(record, ctx)
     }
-}
-
-/// A state as an operator declared it.
-#[derive(Clone, Debug)]
-pub(crate) struct StateDeclared {
-    pub(crate) kind: StateKind,
-    pub(crate) options: StateOptions,
-    pub(crate) schema: String,
 }
 
 /// Opens the states of an operator: called once when the job is built, and once per shard; the

@@ -13,7 +13,7 @@ pub use context::Context;
 pub use function::{Open, ProcessFunction};
 pub use timer::{Timer, Timers};
 
-pub(crate) use function::{KeySelector, StateDeclared};
+pub(crate) use function::KeySelector;
 pub(crate) use keyed::{KeyedNode, KeyedParts};
 pub(crate) use stateless::FlatMapNode;
 pub(crate) use timer::OperatorTimers;

@@ -9,6 +9,7 @@ use stateward_model::{ClockKind, UpdateType, Visibility};
 
 use super::family::{FamilyConfig, FamilyDescriptor};
 use crate::codec::GROUP_BYTES;
+use crate::error::Error;
 use crate::schema::Evolution;
 
 /// Time to live of a state's entries (SEMANTICS §1).
@@ -113,11 +114,19 @@ impl StateKind {
     }
 }
 
+/// The shortest TTL that a state works with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TtlMin {
+    pub(crate) millis: i64,
+    pub(crate) reason: &'static str,
+}
+
 /// What the descriptors of all kinds of states share.
 #[derive(Clone, Debug)]
 pub(crate) struct StateOptions {
     pub(crate) name: String,
     pub(crate) ttl: Option<Ttl>,
+    pub(crate) ttl_min: Option<TtlMin>,
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
@@ -132,6 +141,7 @@ impl StateOptions {
         Self {
             name: name.to_owned(),
             ttl: None,
+            ttl_min: None,
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
@@ -139,6 +149,14 @@ impl StateOptions {
             site: Location::caller(),
         }
     }
+}
+
+/// A state as an operator declared it.
+#[derive(Clone, Debug)]
+pub(crate) struct StateDeclared {
+    pub(crate) kind: StateKind,
+    pub(crate) options: StateOptions,
+    pub(crate) schema: String,
 }
 
 /// A state as the job knows it.
@@ -158,8 +176,42 @@ pub(crate) struct StateConfig {
 }
 
 impl StateConfig {
+    /// Takes a declaration in.
+    pub(crate) fn of(id: u16, operator: &str, declared: &StateDeclared) -> Result<Self, Error> {
+        let config = Self {
+            id,
+            operator: operator.to_owned(),
+            kind: declared.kind,
+            options: declared.options.clone(),
+            schema: declared.schema.clone(),
+            schema_id: 0,
+            evolutions: Vec::new(),
+        };
+        let mistake = config.ttl_millis().and_then(|ttl| config.objection(Some(ttl)));
+        mistake.map_or(Ok(config), |why| Err(Error::Declaration(why)))
+    }
+
     pub(crate) fn ttl_millis(&self) -> Option<i64> {
         self.options.ttl.filter(|ttl| ttl.update != UpdateType::Disabled).map(|ttl| ttl.millis)
+    }
+
+    /// Says why this TTL cannot be, if it cannot.
+    pub(crate) fn objection(&self, ttl_millis: Option<i64>) -> Option<String> {
+        let place = self.place();
+        match (ttl_millis, self.options.ttl_min) {
+            _ if matches!(self.kind, StateKind::Table | StateKind::Timer) => Some(format!(
+                "state {place} is a {}, which has no TTL of its own; what its families keep is declared in code",
+                self.kind.as_str()
+            )),
+            (Some(ttl), _) if ttl < 1 => {
+                Some(format!("a TTL is at least 1 ms, not {ttl}; to switch it off, give none"))
+            }
+            (Some(ttl), Some(min)) if ttl < min.millis => Some(format!(
+                "the TTL of state {place} may not be below {} ms, it is {ttl} ms: {}",
+                min.millis, min.reason
+            )),
+            _ => None,
+        }
     }
 
     pub(crate) fn update(&self) -> UpdateType {
@@ -217,6 +269,16 @@ macro_rules! ttl_setting {
             #[must_use]
             pub fn ttl(mut self, ttl: Ttl) -> Self {
                 self.options.ttl = Some(ttl);
+                self
+            }
+
+            /// Refuses a TTL below `min`, in whole ms, whoever asks for it, and says why: a window's
+            /// size with its grace, the bound of a join (SEMANTICS §1.14). Checked when the job is
+            /// built, and at each later change.
+            #[must_use]
+            pub fn min_ttl(mut self, min: Duration, reason: &'static str) -> Self {
+                let millis = i64::try_from(min.as_millis()).unwrap_or(i64::MAX);
+                self.options.ttl_min = Some(TtlMin { millis, reason });
                 self
             }
         }

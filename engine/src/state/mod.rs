@@ -5,6 +5,7 @@
 mod family;
 mod descriptor;
 mod gate;
+mod ttl;
 mod table;
 mod timer;
 mod value;
@@ -26,8 +27,9 @@ pub use reducing::ReducingState;
 pub use table_state::{TableFamily, TableState};
 pub use value::{Lookup, ValueState};
 
-pub(crate) use descriptor::{StateConfig, StateKind, StateOptions};
+pub(crate) use descriptor::{StateConfig, StateDeclared, StateKind, StateOptions};
 pub(crate) use family::complain;
 pub(crate) use gate::{Gate, GateMode, SharedGate};
 pub(crate) use table::{ColumnKey, Moment, NewCell, RowAddress, SLICE_ROWS, Table, Version};
 pub(crate) use timer::{TimerParts, TimerTable, stream_row_key, time_of};
+pub(crate) use ttl::SharedTtl;

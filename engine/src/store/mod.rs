@@ -6,6 +6,7 @@ mod heap;
 mod slots;
 mod cache;
 mod overflow;
+mod ring;
 mod ledger;
 mod recent;
 mod cut_off;

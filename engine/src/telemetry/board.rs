@@ -21,6 +21,8 @@ pub(crate) struct StateSnapshot {
     pub(crate) sites: Vec<SiteSample>,
     /// Version of the gate that the shard goes by.
     pub(crate) gate_version: u64,
+    /// Version of the TTL that the shard goes by.
+    pub(crate) ttl_version: u64,
 }
 
 /// One shard's figures.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use stateward_model::view::{BreakerRequest, CommandView, StateDetail, StatesPage, StatesQuery};
+use stateward_model::view::{CommandView, OrderRequest, StateDetail, StatesPage, StatesQuery};
 
 use super::extract::{Json as Body, Params, Segments};
 use crate::app::App;
@@ -37,7 +37,7 @@ async fn breaker(
     State(app): State<App>,
     actor: Actor,
     Segments((namespace, job, operator, state)): Segments<Of>,
-    Body(request): Body<BreakerRequest>,
+    Body(request): Body<OrderRequest>,
 ) -> Result<Json<CommandView>, ApiError> {
     let actor = actor.name();
     app.command_breaker(&namespace, &job, &operator, &state, request, actor).await.map(Json)

@@ -1,8 +1,8 @@
 //! A person, or a rule, orders.
 
 use stateward_model::breaker::Policy;
-use stateward_model::view::{BreakerRequest, CommandView};
-use stateward_model::wire::{BreakerOrder, CommandPhase, CommandProgress};
+use stateward_model::view::{CommandView, OrderRequest};
+use stateward_model::wire::{CommandPhase, CommandProgress, Order};
 
 use crate::catalog::declaration;
 use crate::core::Core;
@@ -16,7 +16,7 @@ use crate::live::LiveEvent;
 pub(crate) async fn order(
     core: &Core,
     of: [&str; 4],
-    request: BreakerRequest,
+    request: OrderRequest,
     actor: &str,
 ) -> Result<CommandView, ApiError> {
     check_target(core, of)?;
@@ -91,15 +91,15 @@ fn check_reason(reason: &str) -> Result<String, ApiError> {
     Ok(reason.to_owned())
 }
 
-fn check_order(order: &BreakerOrder, now_millis: i64) -> Result<(), ApiError> {
+fn check_order(order: &Order, now_millis: i64) -> Result<(), ApiError> {
     match order {
-        BreakerOrder::Trip { until_millis: Some(until), .. } if *until <= now_millis => {
+        Order::Trip { until_millis: Some(until), .. } if *until <= now_millis => {
             Err(ApiError::bad_request(format!(
                 "until_millis is {until}, which has passed; give a later time or none"
             )))
         }
-        BreakerOrder::Policy { policy } => check_policy(policy),
-        BreakerOrder::Trip { .. } | BreakerOrder::Reset => Ok(()),
+        Order::Policy { policy } => check_policy(policy),
+        Order::Trip { .. } | Order::Reset => Ok(()),
     }
 }
 

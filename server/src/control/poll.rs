@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stateward_model::wire::{BreakerCommand, BreakerOrder, Commands};
+use stateward_model::wire::{Command, Commands, Order};
 use stateward_model::{Name, ProblemKind};
 
 use crate::core::Core;
@@ -48,7 +48,7 @@ async fn look(core: &Core, job: &JobKey, after: u64) -> Result<Commands, ApiErro
     // an engine ahead of this server knew another one, or a data folder that was set back
     let known = if after > version_max { 0 } else { after };
     let latest = command::latest(&core.control.readers, &job.0, &job.1, known as i64).await?;
-    let breakers: Vec<BreakerCommand> = latest
+    let breakers: Vec<Command> = latest
         .into_iter()
         .filter(|command| !has_ended(&command.order, now_millis))
         .map(to_wire)
@@ -58,16 +58,16 @@ async fn look(core: &Core, job: &JobKey, after: u64) -> Result<Commands, ApiErro
 }
 
 /// A trip whose end has passed is over without a reset.
-fn has_ended(order: &BreakerOrder, now_millis: i64) -> bool {
-    matches!(order, BreakerOrder::Trip { until_millis: Some(until), .. } if *until <= now_millis)
+fn has_ended(order: &Order, now_millis: i64) -> bool {
+    matches!(order, Order::Trip { until_millis: Some(until), .. } if *until <= now_millis)
 }
 
-fn to_wire(command: Command) -> Result<BreakerCommand, ApiError> {
+fn to_wire(command: Command) -> Result<Command, ApiError> {
     let damaged = |error: stateward_model::NameError| {
         ApiError::new(ProblemKind::Internal, format!("a stored command is damaged: {error}"))
     };
     let [_, _, operator, state] = command.of;
-    Ok(BreakerCommand {
+    Ok(Command {
         version: command.view.version,
         operator: Name::new(operator).map_err(damaged)?,
         state: Name::new(state).map_err(damaged)?,

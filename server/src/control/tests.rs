@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use stateward_model::ProblemKind;
 use stateward_model::breaker::{Action, Policy};
-use stateward_model::view::{AuditRow, BreakerRequest, CommandView};
-use stateward_model::wire::{BreakerOrder, CommandPhase, CommandProgress};
+use stateward_model::view::{AuditRow, CommandView, OrderRequest};
+use stateward_model::wire::{CommandPhase, CommandProgress, Order};
 
 use super::{poll, time_out};
 use crate::fixture::{Fixture, hello_of, report_of};
 
-const TRIP: BreakerOrder = BreakerOrder::Trip { action: Action::Divert, until_millis: None };
+const TRIP: Order = Order::Trip { action: Action::Divert, until_millis: None };
 
 async fn start() -> Fixture {
     let fixture = Fixture::start().await;
@@ -51,7 +51,7 @@ fn step(version: u64, phase: CommandPhase, detail: &str) -> CommandProgress {
 #[tokio::test]
 async fn intent_comes_before_the_effect_and_outcome_after() {
     let fixture = start().await;
-    let blank = BreakerRequest { order: TRIP, reason: " \n".into() };
+    let blank = OrderRequest { order: TRIP, reason: " \n".into() };
     let app = fixture.app();
     let refused = app.command_breaker("default", "flights", "airports", "due", blank, "ada").await;
     assert_eq!(refused.unwrap_err().kind(), ProblemKind::BadRequest);
@@ -106,9 +106,9 @@ async fn a_refusal_keeps_its_reason() {
 #[tokio::test]
 async fn the_latest_order_of_each_kind_holds() {
     let fixture = start().await;
-    let policy = || BreakerOrder::Policy { policy: Policy::default() };
+    let policy = || Order::Policy { policy: Policy::default() };
     let mut versions_of = Vec::new();
-    for order in [TRIP, policy(), BreakerOrder::Reset, TRIP, policy()] {
+    for order in [TRIP, policy(), Order::Reset, TRIP, policy()] {
         versions_of.push(fixture.order(order).await.unwrap().version);
     }
     assert!(versions_of.is_sorted());
@@ -132,13 +132,12 @@ async fn the_latest_order_of_each_kind_holds() {
 async fn an_ended_trip_is_not_delivered() {
     let fixture = start().await;
     let until_millis = Some(fixture.clock.now_millis() + 60_000);
-    fixture.order(BreakerOrder::Trip { action: Action::Limit, until_millis }).await.unwrap();
+    fixture.order(Order::Trip { action: Action::Limit, until_millis }).await.unwrap();
     assert_eq!(versions(&fixture, 0).await.len(), 1);
     fixture.clock.advance(60_000);
     assert_eq!(versions(&fixture, 0).await.len(), 0);
     let past = Some(fixture.clock.now_millis());
-    let error =
-        fixture.order(BreakerOrder::Trip { action: Action::Limit, until_millis: past }).await;
+    let error = fixture.order(Order::Trip { action: Action::Limit, until_millis: past }).await;
     assert_eq!(error.unwrap_err().kind(), ProblemKind::BadRequest);
     fixture.server.stop().await;
 }
@@ -188,12 +187,12 @@ async fn orders_to_nobody_are_refused() {
     let app = fixture.app();
     for of in [["x", "flights", "airports", "due"], ["default", "flights", "airports", "<script>"]]
     {
-        let request = BreakerRequest { order: TRIP, reason: "r".into() };
+        let request = OrderRequest { order: TRIP, reason: "r".into() };
         let error = app.command_breaker(of[0], of[1], of[2], of[3], request, "ada").await;
         assert_eq!(error.unwrap_err().kind(), ProblemKind::NotFound);
     }
     let policy = Policy { reset_ratio: 2.0, ..Policy::default() };
-    let error = fixture.order(BreakerOrder::Policy { policy }).await.unwrap_err();
+    let error = fixture.order(Order::Policy { policy }).await.unwrap_err();
     assert!(error.to_string().contains("reset_ratio must be from 0 to 1"), "{error}");
     fixture.server.stop().await;
 }

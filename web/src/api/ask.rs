@@ -1,7 +1,7 @@
 //! What pages ask and do, and the path of the API that stands for it.
 
 use stateward_model::alert::Rule;
-use stateward_model::view::{BreakerRequest, SeriesQuery, StatesQuery};
+use stateward_model::view::{OrderRequest, SeriesQuery, StatesQuery};
 
 use crate::route::{Range, encode, with_query};
 
@@ -40,7 +40,7 @@ pub enum Act {
     /// `DELETE /api/v1/alerts/rules/{id}`.
     DeleteRule(i64),
     /// `POST /api/v1/states/{ns}/{job}/{operator}/{state}/breaker`.
-    Breaker([String; 4], BreakerRequest),
+    Breaker([String; 4], OrderRequest),
 }
 
 fn segments(of: &[String; 4]) -> String {

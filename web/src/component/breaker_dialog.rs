@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use stateward_model::Problem;
 use stateward_model::breaker::Action;
-use stateward_model::view::{BreakerCard, BreakerRequest};
-use stateward_model::wire::BreakerOrder;
+use stateward_model::view::{BreakerCard, OrderRequest};
+use stateward_model::wire::Order;
 
 use super::{Dialog, Equation, ProblemNotice};
 use crate::api::Fetched;
@@ -39,7 +39,7 @@ pub fn BreakerDialog(
     /// The act; `None` while there is none.
     act: RwSignal<Option<BreakerAct>>,
     /// Sends the request for a state.
-    send: Callback<([String; 4], BreakerRequest), Fetched<()>>,
+    send: Callback<([String; 4], OrderRequest), Fetched<()>>,
     /// Wall clock, ms.
     now: Callback<(), i64>,
 ) -> impl IntoView {
@@ -65,13 +65,13 @@ pub fn BreakerDialog(
             BreakerAct::Trip(_) => {
                 let lasts = EXPIRIES.get(expiry.get_untracked()).copied().flatten();
                 let until_millis = lasts.map(|lasts| now.run(()) + lasts);
-                BreakerOrder::Trip { action: action.get_untracked(), until_millis }
+                Order::Trip { action: action.get_untracked(), until_millis }
             }
-            BreakerAct::Reset(_) => BreakerOrder::Reset,
+            BreakerAct::Reset(_) => Order::Reset,
         };
         let card = current.card();
         let of = [&card.namespace, &card.job_name, &card.operator, &card.state].map(Clone::clone);
-        let request = BreakerRequest { order, reason: reason.get_untracked().trim().to_owned() };
+        let request = OrderRequest { order, reason: reason.get_untracked().trim().to_owned() };
         sending.set(true);
         problem.set(None);
         let answer = send.run((of, request));

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use stateward_model::alert::Rule;
-use stateward_model::view::BreakerRequest;
+use stateward_model::view::OrderRequest;
 
 use crate::api::{Act, Ask, Fetched, backend, one};
 use crate::component::RuleAct;
@@ -23,7 +23,7 @@ fn sender() -> impl Fn(Act) -> Fetched<()> + Send + Sync + 'static {
 }
 
 /// Sends breaker commands.
-pub(super) fn breaker_sender() -> Callback<([String; 4], BreakerRequest), Fetched<()>> {
+pub(super) fn breaker_sender() -> Callback<([String; 4], OrderRequest), Fetched<()>> {
     let send = sender();
     Callback::new(move |(of, request)| send(Act::Breaker(of, request)))
 }

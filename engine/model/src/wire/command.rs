@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::breaker::{Action, Policy};
 use crate::identity::Name;
 
-/// What the server wants of one breaker: the latest version wins.
+/// What the server wants of one state: the latest version of each class of orders wins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BreakerCommand {
+pub struct Command {
     /// Grows with every command of the server; also the command's id.
     pub version: u64,
     /// Operator that owns the state.
@@ -15,31 +15,99 @@ pub struct BreakerCommand {
     /// The state.
     pub state: Name,
     /// What to do.
-    pub order: BreakerOrder,
+    pub order: Order,
     /// Who said so.
     pub actor: String,
     /// Why.
     pub reason: String,
 }
 
-/// What a person, or a rule, wants a breaker to do.
+/// What a person, or a rule, wants to happen to a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
-pub enum BreakerOrder {
-    /// Open it until reset, or until its end.
+pub enum Order {
+    /// Open the breaker until reset, or until its end.
     Trip {
         /// What to do with events.
         action: Action,
         /// When it ends by itself.
         until_millis: Option<i64>,
     },
-    /// Replay and close it.
+    /// Replay what the breaker diverted, and close it.
     Reset,
-    /// Replace the automatic policy.
+    /// Replace the breaker's automatic policy.
     Policy {
         /// The new policy.
         policy: Policy,
     },
+    /// Put another TTL in place of the one that code declares (SEMANTICS §1.14).
+    Ttl {
+        /// In ms; `None`: entries never expire.
+        ttl_millis: Option<i64>,
+        /// When it ends by itself.
+        until_millis: Option<i64>,
+    },
+    /// Go back to the TTL that code declares.
+    TtlRevert,
+    /// Let go for good what a shortened TTL hides; it cannot be brought back.
+    ReclaimNow,
+}
+
+/// Orders of one class replace one another; those of different classes do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderClass {
+    /// Whether a breaker is open.
+    Phase,
+    /// By which policy a breaker opens.
+    Policy,
+    /// Which TTL holds.
+    Ttl,
+    /// What goes for good.
+    Reclaim,
+}
+
+impl OrderClass {
+    /// Name in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Phase => "phase",
+            Self::Policy => "policy",
+            Self::Ttl => "ttl",
+            Self::Reclaim => "reclaim",
+        }
+    }
+}
+
+impl Order {
+    /// Its class.
+    pub fn class(&self) -> OrderClass {
+        match self {
+            Self::Trip { .. } | Self::Reset => OrderClass::Phase,
+            Self::Policy { .. } => OrderClass::Policy,
+            Self::Ttl { .. } | Self::TtlRevert => OrderClass::Ttl,
+            Self::ReclaimNow => OrderClass::Reclaim,
+        }
+    }
+
+    /// Its name: on the wire, in tables, in the audit log and on screen.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Trip { .. } => "trip",
+            Self::Reset => "reset",
+            Self::Policy { .. } => "policy",
+            Self::Ttl { .. } => "ttl",
+            Self::TtlRevert => "ttl_revert",
+            Self::ReclaimNow => "reclaim_now",
+        }
+    }
+
+    /// When it ends by itself.
+    pub fn until_millis(&self) -> Option<i64> {
+        match self {
+            Self::Trip { until_millis, .. } | Self::Ttl { until_millis, .. } => *until_millis,
+            _ => None,
+        }
+    }
 }
 
 /// The answer to a long poll: commands above the version asked for.
@@ -48,7 +116,7 @@ pub struct Commands {
     /// Version to ask after next time.
     pub version: u64,
     /// In version order.
-    pub breakers: Vec<BreakerCommand>,
+    pub commands: Vec<Command>,
 }
 
 /// How far a command got.

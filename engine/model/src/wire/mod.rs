@@ -10,7 +10,7 @@ mod report;
 mod command;
 mod figure;
 
-pub use command::{BreakerCommand, BreakerOrder, CommandPhase, CommandProgress, Commands};
+pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use figure::Figure;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use report::{

@@ -6,6 +6,7 @@ use super::command::CommandProgress;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
 use crate::ttl::ClockKind;
+use crate::ttl_policy::TtlPolicy;
 
 /// One numbered batch of telemetry. The pair (run, seq) makes a resend harmless.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,6 +182,8 @@ pub struct StateSample {
     pub reclaim_micros: Histogram,
     /// Accesses by source line.
     pub sites: Vec<SiteSample>,
+    /// Which TTL holds, and why.
+    pub ttl: TtlPolicy,
     /// The breaker.
     pub breaker: Breaker,
     /// The breaker's policy in force.
@@ -247,6 +250,10 @@ pub struct StateStock {
     pub expired_bytes: u64,
     /// Entries in the bucket that the expiry limit falls into.
     pub error_entries: u64,
+    /// Entries that a shortened TTL hides, which a longer one would bring back.
+    pub hidden_entries: u64,
+    /// Bytes of those.
+    pub hidden_bytes: u64,
     /// Bytes written off and not reclaimed: an estimate.
     pub unreclaimed_bytes: u64,
     /// Age in ms of the oldest entry, exact to one ledger bucket.
@@ -302,7 +309,8 @@ pub struct SiteSample {
 pub struct JobEvent {
     /// Engine wall clock.
     pub wall_millis: i64,
-    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `loop`, `clock_jump`,
+    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `ttl`, `loop`,
+    /// `clock_jump`,
     /// `source_paused`, `stopped`, `failed`.
     pub kind: String,
     /// Operator it concerns.

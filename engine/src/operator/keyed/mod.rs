@@ -219,6 +219,7 @@ where
 
     fn tick(&mut self, env: &mut NodeEnv<'_>) -> Result<(), Error> {
         self.moment.wall = env.wall;
+        self.parts.tables.iter_mut().for_each(Table::tick);
         self.sweep(env);
         for table in &mut self.parts.tables {
             table.sweep_families(SLICE_ROWS, &self.moment, || env.micros())?;
@@ -260,6 +261,7 @@ where
                 sweeps: table.recorder().sweeps(),
                 sites,
                 gate_version: versions.next().unwrap_or_default(),
+                ttl_version: table.ttl_version(),
             });
         }
         for table in self.parts.timers.tables() {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use stateward_model::{UpdateType, Visibility, expired};
+use stateward_model::{UpdateType, Visibility};
 
 use super::{Found, Moment, RowAddress, Table};
 use crate::codec::{
@@ -50,7 +50,7 @@ impl<R: Recorder> Table<R> {
                     None
                 };
                 self.miss(ts, true, moment);
-                if expired(ts, self.ttl, self.clock(moment)) {
+                if self.rule.removes(ts, self.clock(moment)) {
                     self.remove_expired(slot, ts, at.hash, moment);
                 }
                 Ok(match stale {
@@ -104,8 +104,10 @@ impl<R: Recorder> Table<R> {
 
     /// Counts a read that found nothing because the entry had expired, within the horizon H.
     fn miss(&mut self, ts: i64, present: bool, moment: &Moment) -> bool {
-        let Some((now, ttl)) = self.seen_now(moment).zip(self.ttl) else { return false };
-        let recent = now.saturating_sub(ts.saturating_add(ttl)) <= self.horizon;
+        let Some((now, expiry)) = self.seen_now(moment).zip(self.rule.expires_at(ts)) else {
+            return false;
+        };
+        let recent = now.saturating_sub(expiry) <= self.horizon;
         self.recorder.flow(|flow| {
             if recent && present {
                 flow.misses_present += 1;
@@ -140,7 +142,7 @@ impl<R: Recorder> Table<R> {
         Access::Refresh
     }
 
-    /// §1.5: a read of an expired entry removes it at once.
+    /// §1.5: a read of an expired entry removes it at once, unless a longer TTL may come back.
     fn remove_expired(&mut self, slot: u32, ts: i64, hash: u64, moment: &Moment) {
         self.drop_row(slot, moment.epoch);
         self.recent.insert(hash, ts);
@@ -244,7 +246,7 @@ impl<R: Recorder> Table<R> {
             (Found::Live(ts), _) => ts.max(self.stamp(moment)),
             _ => self.stamp(moment),
         };
-        if stamp <= self.cut_off || expired(stamp, self.ttl, self.clock(moment)) {
+        if stamp <= self.cut_off || self.rule.hides(stamp, self.clock(moment)) {
             self.recorder.flow(|flow| flow.late_writes += 1);
             self.late = true;
             return Ok(());

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use stateward_model::write_off_limit;
-
-use super::{Moment, Table};
+use super::{Moment, Release, Table, horizon_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
 use crate::error::Error;
 use crate::store::RecentlyGone;
 use crate::telemetry::Recorder;
+
+/// Entries that a changed TTL lets go in a tenth of a second, per state and shard: a mistake can be
+/// stopped before it is done.
+const RELEASED_MAX: u64 = 100_000;
 
 impl<R: Recorder> Table<R> {
     /// Brings the cache back under its bound; uncommitted rows go to log and overflow.
@@ -54,23 +56,29 @@ impl<R: Recorder> Table<R> {
     /// Writes off what the clock has passed (SEMANTICS §1.11); `micros` reads a clock, and only
     /// where there is something to do.
     pub(crate) fn sweep(&mut self, moment: &Moment, mut micros: impl FnMut() -> u64) {
-        let Some(limit) = write_off_limit(self.ttl, self.clock(moment)) else { return };
+        self.take_up_ttl(moment);
+        let Some(now) = self.clock(moment) else { return };
         // rows that are gone for good: from now on only their hashes tell expired from absent
         for (hash, ts) in self.shared_cut_off.take_gone() {
-            if limit.saturating_sub(ts) <= self.horizon {
+            let expiry = self.rule.expires_at(ts);
+            if expiry.is_some_and(|expiry| now.saturating_sub(expiry) <= self.horizon) {
                 self.recent.insert(hash, ts);
             }
         }
-        let now = limit.saturating_add(self.ttl.unwrap_or(0));
+        let Some(limit) = self.rule.gone_limit(Some(now)) else { return };
+        let entries_max = self.release.map_or(u64::MAX, |release| release.entries_left);
         let (mut taken_entries, mut taken_bytes, mut started) = (0, 0, None);
         let recorder = &mut self.recorder;
-        let cut_off = self.ledger.write_off(limit, |newest, cell| {
+        let cut_off = self.ledger.write_off(limit, entries_max, |newest, cell| {
             started.get_or_insert_with(&mut micros);
             taken_entries += cell.entries;
             taken_bytes += cell.bytes;
             recorder.age_at_drop(now - newest, cell.entries);
         });
         let Some(cut_off) = cut_off else { return };
+        if let Some(release) = &mut self.release {
+            release.entries_left = release.entries_left.saturating_sub(taken_entries);
+        }
         self.cut_off = self.cut_off.max(cut_off);
         self.ledger_changed = true;
         self.written_off_bytes += taken_bytes;
@@ -78,6 +86,45 @@ impl<R: Recorder> Table<R> {
         if let Some(started) = started {
             self.recorder.sweep(micros().saturating_sub(started));
         }
+    }
+
+    /// Goes by the TTL that was decided last; between two events (SEMANTICS §1.14).
+    fn take_up_ttl(&mut self, moment: &Moment) {
+        let now = self.clock(moment);
+        if self.shared_ttl.version() != self.ttl_version {
+            let (version, ttl_millis, kept_millis) = self.shared_ttl.get();
+            let before = self.rule.gone_limit(now);
+            if self.rule.ttl_millis.is_none() && ttl_millis.is_some() {
+                self.rule.adopted_at_millis = i64::MAX;
+            }
+            (self.rule.ttl_millis, self.rule.kept_millis) = (ttl_millis, kept_millis);
+            (self.ttl_version, self.horizon) = (version, horizon_of(ttl_millis));
+            self.ledger.suit(ttl_millis);
+            let after = self.rule.gone_limit(now);
+            self.release = after
+                .filter(|_| after > before)
+                .map(|up_to| Release { up_to, entries_left: RELEASED_MAX });
+            self.ledger_changed = true;
+        }
+        if let Some(now) = now.filter(|_| self.rule.adopted_at_millis == i64::MAX) {
+            self.rule.adopted_at_millis = now;
+            self.ledger_changed = true;
+        }
+        if self.release.is_some_and(|release| release.up_to <= self.cut_off) {
+            self.release = None;
+        }
+    }
+
+    /// A fraction of a second has passed: so many more entries may be let go by a changed TTL.
+    pub(crate) fn tick(&mut self) {
+        if let Some(release) = &mut self.release {
+            release.entries_left = RELEASED_MAX;
+        }
+    }
+
+    /// Version of the TTL that the shard goes by.
+    pub(crate) fn ttl_version(&self) -> u64 {
+        self.ttl_version
     }
 
     /// Ends an epoch: hands every change to `log`, and what else recovery needs of the state.
@@ -99,6 +146,8 @@ impl<R: Recorder> Table<R> {
         StateMeta {
             ledger: self.ledger.clone(),
             cut_off: self.cut_off,
+            ttl_millis: self.rule.ttl_millis,
+            adopted_at_millis: self.rule.adopted_at_millis,
             unreclaimed_bytes: self.unreclaimed_bytes(),
             sequence: self.sequence,
             recent: whole.then(|| self.recent.snapshot()),
@@ -117,6 +166,9 @@ impl<R: Recorder> Table<R> {
         self.cut_off = meta.cut_off;
         self.cut_off_at_barrier = meta.cut_off;
         self.shared_cut_off.commit(meta.cut_off);
+        // a TTL that was switched on in between counts from the first value of the clock
+        let switched_on = meta.ttl_millis.is_none() && self.rule.ttl_millis.is_some();
+        self.rule.adopted_at_millis = if switched_on { i64::MAX } else { meta.adopted_at_millis };
         self.written_off_bytes = meta.unreclaimed_bytes;
         (self.sequence, self.scanned_sequence) = (meta.sequence, meta.sequence);
         if let Some(recent) = &meta.recent {

@@ -20,7 +20,8 @@ impl<R: Recorder> Table<R> {
     /// Stock figures at `moment`.
     pub(crate) fn stock(&self, moment: &Moment) -> StateStock {
         let clock = self.clock(moment);
-        let debt = self.ledger.debt(self.ttl, clock);
+        let debt = self.ledger.debt(self.rule.gone_limit(clock));
+        let unseen = self.ledger.debt(self.rule.hidden_limit(clock)).expired;
         StateStock {
             entries: self.ledger.total().entries,
             logical_bytes: self.ledger.total().bytes,
@@ -28,10 +29,12 @@ impl<R: Recorder> Table<R> {
             expired_entries: debt.expired.entries,
             expired_bytes: debt.expired.bytes,
             error_entries: debt.error_entries,
+            hidden_entries: unseen.entries - debt.expired.entries,
+            hidden_bytes: unseen.bytes - debt.expired.bytes,
             unreclaimed_bytes: self.unreclaimed_bytes(),
             oldest_age_millis: clock.and_then(|now| self.ledger.oldest_age(now)),
             clock_millis: clock,
-            ttl_millis: self.ttl,
+            ttl_millis: self.rule.ttl_millis,
             bucket_millis: self.ledger.width_millis(),
         }
     }

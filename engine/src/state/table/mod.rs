@@ -20,10 +20,13 @@ mod tests;
 pub(crate) use cells::{ColumnKey, NewCell, Version};
 pub(crate) use scan::SLICE_ROWS;
 
-use stateward_model::{ClockKind, expired, key_hash};
+use std::sync::Arc;
+
+use stateward_model::{ClockKind, TtlRule, key_hash};
 
 use super::descriptor::StateConfig;
 use super::gate::Gate;
+use super::ttl::SharedTtl;
 use crate::changelog::RowsBuilder;
 use crate::codec::row_ts;
 use crate::store::{Ledger, RecentlyGone, SharedCutOff, WriteCache};
@@ -88,10 +91,29 @@ struct Undo {
     row: Option<Vec<u8>>,
 }
 
+/// What a changed TTL lets go, a bounded number at a time.
+#[derive(Clone, Copy, Debug)]
+struct Release {
+    /// Entries with a stamp up to this one are let go by the change, not by time.
+    up_to: i64,
+    entries_left: u64,
+}
+
+/// How long after its expiry a miss of an entry counts as a TTL miss (SEMANTICS §1.6).
+fn horizon_of(ttl_millis: Option<i64>) -> i64 {
+    ttl_millis.unwrap_or(0).max(HORIZON_MILLIS_MIN)
+}
+
 /// One state on one shard.
 pub(crate) struct Table<R: Recorder> {
     config: StateConfig,
-    ttl: Option<i64>,
+    rule: TtlRule,
+    shared_ttl: Arc<SharedTtl>,
+    /// Version of the TTL in [`Table::rule`].
+    ttl_version: u64,
+    /// While a changed TTL lets many entries go at once: up to where, and how many still may in this
+    /// tick.
+    release: Option<Release>,
     horizon: i64,
     cache: WriteCache,
     ledger: Ledger,
@@ -131,12 +153,16 @@ impl<R: Recorder> Table<R> {
         cache: WriteCache,
         shared_cut_off: SharedCutOff,
         gate: Gate,
+        shared_ttl: Arc<SharedTtl>,
     ) -> Self {
-        let ttl = config.ttl_millis();
+        let (ttl_version, ttl_millis, kept_millis) = shared_ttl.get();
         Self {
-            ttl,
-            horizon: ttl.unwrap_or(0).max(HORIZON_MILLIS_MIN),
-            ledger: Ledger::new(ttl),
+            rule: TtlRule { kept_millis, ..TtlRule::new(ttl_millis) },
+            shared_ttl,
+            ttl_version,
+            release: None,
+            horizon: horizon_of(ttl_millis),
+            ledger: Ledger::new(ttl_millis),
             config,
             cache,
             ledger_changed: true,
@@ -196,7 +222,7 @@ impl<R: Recorder> Table<R> {
         let Some(ts) = row.map(row_ts) else { return Found::Absent };
         if ts <= self.cut_off {
             Found::WrittenOff(ts)
-        } else if expired(ts, self.ttl, self.seen_now(moment)) {
+        } else if self.rule.hides(ts, self.seen_now(moment)) {
             Found::Expired(ts)
         } else {
             Found::Live(ts)

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use stateward_model::expired;
 
 use super::access::Target;
 use super::{Found, Moment, RowAddress, Table};
@@ -64,7 +63,7 @@ impl<R: Recorder> Table<R> {
     /// Tells whether a row that the event at hand creates is expired on arrival.
     pub(crate) fn is_late(&self, moment: &Moment) -> bool {
         let stamp = self.stamp(moment);
-        stamp <= self.cut_off || expired(stamp, self.ttl, self.clock(moment))
+        stamp <= self.cut_off || self.rule.hides(stamp, self.clock(moment))
     }
 
     /// Deletes all rows below `prefix`, whether or not the event at hand sees them as expired: a

@@ -112,6 +112,8 @@ impl TimerTable {
         StateMeta {
             ledger: self.ledger.clone(),
             cut_off: self.cut_off,
+            ttl_millis: None,
+            adopted_at_millis: i64::MIN,
             unreclaimed_bytes: self.unreclaimed_bytes(),
             recent: None,
             next_timer: self.head.next_time(),

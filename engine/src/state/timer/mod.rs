@@ -202,7 +202,7 @@ impl TimerTable {
         site: Site,
     ) -> Result<(), Error> {
         let key = self.key(stream_row_key, time);
-        self.put(key, time, epoch, site)?;
+        self.put(&key, time, epoch, site)?;
         if self.is_full() { self.relieve(epoch) } else { Ok(()) }
     }
 
@@ -212,40 +212,40 @@ impl TimerTable {
         self.scratch.as_slice().into()
     }
 
-    fn put(&mut self, key: RowKey, time: i64, epoch: u64, site: Site) -> Result<(), Error> {
-        let bytes = timer_bytes(&key);
+    fn put(&mut self, key: &RowKey, time: i64, epoch: u64, site: Site) -> Result<(), Error> {
+        let bytes = timer_bytes(key);
         self.recorder.access(site, Access::Write, bytes);
         self.recorder.flow(|flow| {
             flow.writes += 1;
             flow.written_bytes += bytes;
         });
-        let mut known = self.overlay.get(&key);
+        let mut known = self.overlay.get(key);
         if let Some(Slot { pending: false, below: Below::Unknown, .. }) = known {
             // a deletion that is not counted yet comes first
-            self.resolve_one(&key)?;
-            known = self.overlay.get(&key);
+            self.resolve_one(key)?;
+            known = self.overlay.get(key);
         }
-        let read = self.head.has_read(&key);
+        let read = self.head.has_read(key);
         let stamp = time.max(self.cut_off.saturating_add(1));
         let slot = match known {
             Some(Slot { pending: true, .. }) => return Ok(()),
             Some(slot) => Slot { stamp, pending: true, epoch, ..slot },
-            None if read && self.head.stamp(&key).is_some() => return Ok(()),
+            None if read && self.head.stamp(key).is_some() => return Ok(()),
             None => {
-                let absent = read || self.store_lacks(&key, time);
+                let absent = read || self.store_lacks(key, time);
                 let below = if absent { Below::Absent } else { Below::Unknown };
                 Slot { stamp, pending: true, below, epoch, logged: false }
             }
         };
-        self.overlay.put(&key, slot);
+        self.overlay.put(key, slot);
         self.changed = true;
         if slot.below == Below::Unknown {
             self.unknown.push(key.clone());
         } else {
-            self.count_registered(&key, stamp);
+            self.count_registered(key, stamp);
         }
         if read {
-            self.head_insert(&key, stamp, epoch);
+            self.head_insert(key, stamp, epoch);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use sqlx::sqlite::SqlitePool;
 use sqlx::{FromRow, SqliteConnection};
 use stateward_model::view::CommandView;
-use stateward_model::wire::{BreakerOrder, CommandPhase, CommandProgress};
+use stateward_model::wire::{CommandPhase, CommandProgress, Order};
 
 use super::{ROWS_MAX, as_word, format, parse, word};
 use crate::db::DbError;
@@ -17,7 +17,7 @@ pub(crate) struct NewCommand {
     /// Namespace, job, operator, state.
     pub(crate) of: [String; 4],
     /// What to do.
-    pub(crate) order: BreakerOrder,
+    pub(crate) order: Order,
     /// Who said so.
     pub(crate) actor: String,
     /// Why.
@@ -32,7 +32,7 @@ pub(crate) struct Command {
     /// Namespace, job, operator, state.
     pub(crate) of: [String; 4],
     /// What to do.
-    pub(crate) order: BreakerOrder,
+    pub(crate) order: Order,
     /// How people see it.
     pub(crate) view: CommandView,
 }
@@ -83,19 +83,19 @@ impl TryFrom<Row> for Command {
 }
 
 /// Name of an order in the table, in the audit log and on screen.
-pub(crate) fn kind(order: &BreakerOrder) -> &'static str {
+pub(crate) fn kind(order: &Order) -> &'static str {
     match order {
-        BreakerOrder::Trip { .. } => "trip",
-        BreakerOrder::Reset => "reset",
-        BreakerOrder::Policy { .. } => "policy",
+        Order::Trip { .. } => "trip",
+        Order::Reset => "reset",
+        Order::Policy { .. } => "policy",
     }
 }
 
 /// Orders of one class replace one another; those of different classes do not.
-fn class(order: &BreakerOrder) -> &'static str {
+fn class(order: &Order) -> &'static str {
     match order {
-        BreakerOrder::Trip { .. } | BreakerOrder::Reset => "phase",
-        BreakerOrder::Policy { .. } => "policy",
+        Order::Trip { .. } | Order::Reset => "phase",
+        Order::Policy { .. } => "policy",
     }
 }
 

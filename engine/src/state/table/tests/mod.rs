@@ -2,9 +2,12 @@
 //! every state meanwhile.
 
 mod value;
+mod ttl;
 mod merge;
 mod list;
 mod cells;
+
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -13,7 +16,7 @@ use stateward_model::{ClockKind, UpdateType, Visibility};
 
 use super::{Moment, Table};
 use crate::changelog::StateMeta;
-use crate::state::{Backend, Gate, GateMode, StateConfig, StateKind, StateOptions, Ttl};
+use crate::state::{Backend, Gate, GateMode, SharedTtl, StateConfig, StateKind, StateOptions, Ttl};
 use crate::store::{
     HeapStore, Overflow, OwnedRow, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
     WriteCache,
@@ -93,6 +96,8 @@ struct World {
     config: StateConfig,
     rocks: RocksOptions,
     cache_bytes: usize,
+    /// The TTL in force, which may change.
+    ttl: Arc<SharedTtl>,
     table: Table<Counters>,
     starts: usize,
     moment: Moment,
@@ -119,6 +124,7 @@ impl World {
         let mut options = StateOptions {
             name: "s".into(),
             ttl,
+            ttl_min: None,
             backend: rule.backend,
             clock: rule.clock,
             breaker: Policy::default(),
@@ -137,13 +143,15 @@ impl World {
         };
         let dir = tempfile::tempdir().unwrap();
         let rocks = RocksOptions::new(1 << 20, 1 << 20);
-        let table = open(&dir, &config, &rocks, rule.cache_bytes, 0, &[]);
+        let ttl = Arc::new(SharedTtl::new(config.ttl_millis()));
+        let table = open(&dir, &config, &rocks, (rule.cache_bytes, &ttl), 0, &[]);
         let moment = Moment { epoch: 1, ..Moment::default() };
         Self {
             dir,
             config,
             rocks,
             cache_bytes: rule.cache_bytes,
+            ttl,
             table,
             starts: 0,
             moment,
@@ -214,8 +222,14 @@ impl World {
         let meta: StateMeta = self.table.meta(true);
         self.starts += 1;
         let rows = self.table.cache().stored_rows().unwrap();
-        let fresh =
-            open(&self.dir, &self.config, &self.rocks, self.cache_bytes, self.starts, &rows);
+        let fresh = open(
+            &self.dir,
+            &self.config,
+            &self.rocks,
+            (self.cache_bytes, &self.ttl),
+            self.starts,
+            &rows,
+        );
         let mut former = std::mem::replace(&mut self.table, fresh);
         self.table.restore(&meta);
         self.table.set_committed(self.committed);
@@ -227,7 +241,7 @@ fn open(
     dir: &tempfile::TempDir,
     config: &StateConfig,
     rocks: &RocksOptions,
-    cache_bytes: usize,
+    (cache_bytes, ttl): (usize, &Arc<SharedTtl>),
     starts: usize,
     rows: &[OwnedRow],
 ) -> Table<Counters> {
@@ -252,7 +266,12 @@ fn open(
             WriteCache::new(Box::new(store), overflow, cache_bytes, sorted)
         }
     };
-    Table::new(config.clone(), cache, cut_off, Gate::default())
+    Table::new(config.clone(), cache, cut_off, Gate::default(), Arc::clone(ttl))
+}
+
+/// The same, but that reads do not stamp.
+fn write_update(update: UpdateType) -> UpdateType {
+    if update == UpdateType::OnReadAndWrite { UpdateType::OnCreateAndWrite } else { update }
 }
 
 fn here() -> Site {

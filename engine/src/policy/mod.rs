@@ -1,0 +1,14 @@
+//! What people decide about a state, and how far the shards follow. In: orders of people and what
+//! code declares. Out: rules that the shards take up between two events, durable journals, events for
+//! the log.
+//!
+//! A decision is in its journal, synced, before it takes effect (SEMANTICS §7.8); the journals are
+//! read at start, so that decisions survive restarts whether or not a server is there.
+
+mod journal;
+mod progress;
+mod ttl;
+
+pub(crate) use journal::{Decisions, Journal};
+pub(crate) use progress::{Progress, Taken};
+pub(crate) use ttl::TtlGovernor;
