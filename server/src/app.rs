@@ -141,11 +141,11 @@ impl App {
         breaker::breakers(&self.core).await
     }
 
-    /// Orders a breaker to trip, reset or take a policy; the engine takes it when it asks.
+    /// Orders something about a state: its breaker, its TTL; the engine takes it when it asks.
     ///
     /// # Errors
     /// For an unknown job or state, a missing reason, or an order that cannot be carried out.
-    pub async fn command_breaker(
+    pub async fn order(
         &self,
         namespace: &str,
         job: &str,

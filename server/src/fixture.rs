@@ -71,7 +71,7 @@ impl Fixture {
     /// Orders the breaker of `airports/due`.
     pub(crate) async fn order(&self, order: Order) -> Result<CommandView, ApiError> {
         let request = OrderRequest { order, reason: "too many writes".into() };
-        self.app().command_breaker("default", "flights", "airports", "due", request, "ada").await
+        self.app().order("default", "flights", "airports", "due", request, "ada").await
     }
 }
 

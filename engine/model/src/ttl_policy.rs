@@ -172,7 +172,9 @@ mod tests {
         fn the_longest_of_the_last_hour_keeps(steps in steps()) {
             const TENTH: i64 = UNDO_WINDOW_MILLIS / 10;
             let mut policy = TtlPolicy::new(Some(3));
-            let (mut declared, mut set): (Option<i64>, Option<(Option<i64>, Option<i64>)>) = (Some(3), None);
+            let mut declared = Some(3);
+            // the override with the tenth that it ends in
+            let mut set: Option<(Option<i64>, Option<i64>)> = None;
             // (tenth, TTL) as they held, each for some time at least
             let mut held: Vec<(i64, Option<i64>)> = vec![(0, Some(3))];
             let (mut now, mut since) = (0_i64, 0_usize);

@@ -231,7 +231,7 @@ pub struct BreakerCard {
     pub silent_since_millis: Option<i64>,
 }
 
-/// Body of `POST /api/v1/states/{ns}/{job}/{operator}/{state}/breaker`.
+/// Body of `POST /api/v1/states/{ns}/{job}/{operator}/{state}/orders`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrderRequest {
     /// What to do.
@@ -246,7 +246,7 @@ pub struct OrderRequest {
 pub struct CommandView {
     /// The command's version.
     pub version: u64,
-    /// `trip`, `reset` or `policy`.
+    /// [`Order::kind`](crate::wire::Order::kind) of it.
     pub order: String,
     /// Who said so.
     pub actor: String,

@@ -8,6 +8,8 @@
 mod journal;
 mod progress;
 mod ttl;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use journal::{Decisions, Journal};
 pub(crate) use progress::{Progress, Taken};

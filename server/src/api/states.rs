@@ -1,4 +1,4 @@
-//! The ranking, one state, and its breaker.
+//! The ranking, one state, and orders about it.
 
 use axum::extract::State;
 use axum::routing::{get, post};
@@ -16,7 +16,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/states", get(states))
         .route("/api/v1/states/{namespace}/{job}/{operator}/{state}", get(state))
-        .route("/api/v1/states/{namespace}/{job}/{operator}/{state}/breaker", post(breaker))
+        .route("/api/v1/states/{namespace}/{job}/{operator}/{state}/orders", post(order))
 }
 
 async fn states(
@@ -33,12 +33,12 @@ async fn state(
     app.state(&namespace, &job, &operator, &state).await.map(Json)
 }
 
-async fn breaker(
+async fn order(
     State(app): State<App>,
     actor: Actor,
     Segments((namespace, job, operator, state)): Segments<Of>,
     Body(request): Body<OrderRequest>,
 ) -> Result<Json<CommandView>, ApiError> {
     let actor = actor.name();
-    app.command_breaker(&namespace, &job, &operator, &state, request, actor).await.map(Json)
+    app.order(&namespace, &job, &operator, &state, request, actor).await.map(Json)
 }

@@ -45,7 +45,7 @@ pub(crate) async fn order(
     tracing::info!(of = %of.join("/"), version, "command {version} was requested");
     Ok(CommandView {
         version,
-        order: command::kind(&requested.order).to_owned(),
+        order: requested.order.kind().to_owned(),
         actor: requested.actor,
         reason: requested.reason,
         requested_millis: now_millis,
@@ -79,7 +79,7 @@ fn check_reason(reason: &str) -> Result<String, ApiError> {
     let reason = reason.trim();
     if reason.is_empty() {
         return Err(ApiError::bad_request(
-            "an order to a breaker needs a reason; say in `reason` why you do this",
+            "an order needs a reason; say in `reason` why you do this",
         ));
     }
     if reason.len() > TEXT_BYTES_MAX {
@@ -92,14 +92,17 @@ fn check_reason(reason: &str) -> Result<String, ApiError> {
 }
 
 fn check_order(order: &Order, now_millis: i64) -> Result<(), ApiError> {
+    if let Some(until) = order.until_millis().filter(|until| *until <= now_millis) {
+        return Err(ApiError::bad_request(format!(
+            "until_millis is {until}, which has passed; give a later time or none"
+        )));
+    }
     match order {
-        Order::Trip { until_millis: Some(until), .. } if *until <= now_millis => {
-            Err(ApiError::bad_request(format!(
-                "until_millis is {until}, which has passed; give a later time or none"
-            )))
-        }
         Order::Policy { policy } => check_policy(policy),
-        Order::Trip { .. } | Order::Reset => Ok(()),
+        Order::Ttl { ttl_millis: Some(ttl), .. } if *ttl < 1 => Err(ApiError::bad_request(
+            format!("ttl_millis is {ttl}; give 1 or more, or null for entries that never expire"),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -128,7 +131,7 @@ async fn store(
         wall_millis: requested.requested_millis,
         actor: requested.actor.clone(),
         stage: "intent",
-        action: format!("breaker.{}", command::kind(&requested.order)),
+        action: requested.order.action().to_owned(),
         of: requested.of.join("/"),
         detail: requested.reason.clone(),
     };

@@ -6,7 +6,7 @@ use stateward_model::wire::{Command, Commands, Order};
 use stateward_model::{Name, ProblemKind};
 
 use crate::core::Core;
-use crate::db::control::command::{self, Command};
+use crate::db::control::command::{self, StoredCommand};
 use crate::error::ApiError;
 use crate::series::JobKey;
 
@@ -31,7 +31,7 @@ pub(crate) async fn poll(
         // seen before looking, so that one that comes in between wakes this up
         versions.borrow_and_update();
         let answer = look(core, &run.job, after).await?;
-        if !answer.breakers.is_empty() {
+        if !answer.commands.is_empty() {
             return Ok(answer);
         }
         tokio::select! {
@@ -48,21 +48,21 @@ async fn look(core: &Core, job: &JobKey, after: u64) -> Result<Commands, ApiErro
     // an engine ahead of this server knew another one, or a data folder that was set back
     let known = if after > version_max { 0 } else { after };
     let latest = command::latest(&core.control.readers, &job.0, &job.1, known as i64).await?;
-    let breakers: Vec<Command> = latest
+    let commands: Vec<Command> = latest
         .into_iter()
         .filter(|command| !has_ended(&command.order, now_millis))
         .map(to_wire)
         .collect::<Result<_, _>>()?;
-    let version = breakers.last().map_or(known, |last| last.version);
-    Ok(Commands { version, breakers })
+    let version = commands.last().map_or(known, |last| last.version);
+    Ok(Commands { version, commands })
 }
 
-/// A trip whose end has passed is over without a reset.
+/// What has ended by itself is over without a counter-order.
 fn has_ended(order: &Order, now_millis: i64) -> bool {
-    matches!(order, Order::Trip { until_millis: Some(until), .. } if *until <= now_millis)
+    order.until_millis().is_some_and(|until| until <= now_millis)
 }
 
-fn to_wire(command: Command) -> Result<Command, ApiError> {
+fn to_wire(command: StoredCommand) -> Result<Command, ApiError> {
     let damaged = |error: stateward_model::NameError| {
         ApiError::new(ProblemKind::Internal, format!("a stored command is damaged: {error}"))
     };

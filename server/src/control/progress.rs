@@ -83,7 +83,7 @@ pub(crate) async fn finish(
         wall_millis: now_millis,
         actor: known.view.actor,
         stage: "outcome",
-        action: format!("breaker.{}", known.view.order),
+        action: known.order.action().to_owned(),
         of: known.of.join("/"),
         detail,
     };

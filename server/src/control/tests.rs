@@ -32,7 +32,7 @@ async fn newest(fixture: &Fixture) -> CommandView {
 
 async fn versions(fixture: &Fixture, after: u64) -> Vec<u64> {
     let answer = poll(&fixture.core(), "r1", after, Duration::ZERO).await.unwrap();
-    answer.breakers.iter().map(|command| command.version).collect()
+    answer.commands.iter().map(|command| command.version).collect()
 }
 
 fn step(version: u64, phase: CommandPhase, detail: &str) -> CommandProgress {
@@ -53,7 +53,7 @@ async fn intent_comes_before_the_effect_and_outcome_after() {
     let fixture = start().await;
     let blank = OrderRequest { order: TRIP, reason: " \n".into() };
     let app = fixture.app();
-    let refused = app.command_breaker("default", "flights", "airports", "due", blank, "ada").await;
+    let refused = app.order("default", "flights", "airports", "due", blank, "ada").await;
     assert_eq!(refused.unwrap_err().kind(), ProblemKind::BadRequest);
     assert_eq!((audit(&fixture).await.len(), versions(&fixture, 0).await), (0, vec![]));
 
@@ -177,7 +177,33 @@ async fn a_waiting_poll_wakes_up() {
     tokio::task::yield_now().await;
     let version = fixture.order(TRIP).await.unwrap().version;
     let answer = waiting.await.unwrap();
-    assert_eq!((answer.version, answer.breakers.len()), (version, 1));
+    assert_eq!((answer.version, answer.commands.len()), (version, 1));
+    fixture.server.stop().await;
+}
+
+/// §1.14, §7.8: a TTL is ordered like a breaker: with a reason, audited, the latest one delivered; a
+/// temporary one that has ended is not.
+#[tokio::test]
+async fn a_ttl_is_ordered_like_a_breaker() {
+    let fixture = start().await;
+    let set = |ttl_millis, until_millis| Order::Ttl { ttl_millis, until_millis };
+    let zero = fixture.order(set(Some(0), None)).await.unwrap_err();
+    assert!(zero.to_string().contains("ttl_millis is 0; give 1 or more"), "{zero}");
+    let passed = fixture.order(set(Some(5), Some(1))).await.unwrap_err();
+    assert!(passed.to_string().contains("until_millis is 1, which has passed"), "{passed}");
+    let first = fixture.order(set(Some(60_000), None)).await.unwrap();
+    assert_eq!(first.order, "ttl");
+    let trip = fixture.order(TRIP).await.unwrap().version;
+    let revert = fixture.order(Order::TtlRevert).await.unwrap().version;
+    assert_eq!(versions(&fixture, 0).await, [trip, revert], "one of each class");
+    let actions: Vec<String> = audit(&fixture)
+        .await
+        .into_iter()
+        .map(|row| format!("{} {}", row.stage, row.action))
+        .collect();
+    let expected =
+        ["intent ttl.set", "intent breaker.trip", "intent ttl.revert", "outcome ttl.set"];
+    assert_eq!(actions, expected, "what was replaced before anybody took it has its outcome");
     fixture.server.stop().await;
 }
 
@@ -188,7 +214,7 @@ async fn orders_to_nobody_are_refused() {
     for of in [["x", "flights", "airports", "due"], ["default", "flights", "airports", "<script>"]]
     {
         let request = OrderRequest { order: TRIP, reason: "r".into() };
-        let error = app.command_breaker(of[0], of[1], of[2], of[3], request, "ada").await;
+        let error = app.order(of[0], of[1], of[2], of[3], request, "ada").await;
         assert_eq!(error.unwrap_err().kind(), ProblemKind::NotFound);
     }
     let policy = Policy { reset_ratio: 2.0, ..Policy::default() };

@@ -58,9 +58,9 @@ impl Backend for InServer {
                 Act::SaveRule(rule) if rule.id == 0 => json(app.create_rule(rule, ACTOR).await),
                 Act::SaveRule(rule) => json(app.update_rule(rule.id, rule, ACTOR).await),
                 Act::DeleteRule(id) => json(app.delete_rule(id, ACTOR).await),
-                Act::Breaker([namespace, job, operator, state], request) => json(
-                    app.command_breaker(&namespace, &job, &operator, &state, request, ACTOR).await,
-                ),
+                Act::Breaker([namespace, job, operator, state], request) => {
+                    json(app.order(&namespace, &job, &operator, &state, request, ACTOR).await)
+                }
             }
         })
     }

@@ -48,6 +48,6 @@ impl Transport for Listener {
     fn commands(&self, _run: &str, after: u64, wait: Duration) -> Result<Vec<u8>, TransportError> {
         // shorter than asked for, so that the job's end need not wait for it
         std::thread::park_timeout(wait.min(Duration::from_millis(20)));
-        json(&Commands { version: after, breakers: Vec::new() })
+        json(&Commands { version: after, commands: Vec::new() })
     }
 }

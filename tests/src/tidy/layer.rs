@@ -18,7 +18,7 @@ const CRATES: &[Layers] = &[
             &["telemetry"],
             &["changelog", "store"],
             &["source", "sink"],
-            &["state", "operator", "breaker", "checkpoint", "job", "control", "agent"],
+            &["state", "operator", "policy", "breaker", "checkpoint", "job", "control", "agent"],
             &["inspect"],
         ],
     },

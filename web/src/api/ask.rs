@@ -39,7 +39,7 @@ pub enum Act {
     SaveRule(Rule),
     /// `DELETE /api/v1/alerts/rules/{id}`.
     DeleteRule(i64),
-    /// `POST /api/v1/states/{ns}/{job}/{operator}/{state}/breaker`.
+    /// `POST /api/v1/states/{ns}/{job}/{operator}/{state}/orders`.
     Breaker([String; 4], OrderRequest),
 }
 
@@ -105,7 +105,7 @@ impl Act {
             }
             Self::DeleteRule(id) => ("DELETE", format!("{rules}/{id}"), String::new()),
             Self::Breaker(of, request) => {
-                let path = format!("/api/v1/states/{}/breaker", segments(of));
+                let path = format!("/api/v1/states/{}/orders", segments(of));
                 ("POST", path, serde_json::to_string(request).unwrap_or_default())
             }
         }

@@ -384,6 +384,8 @@ impl Sample {
                 logical_bytes: row.logical_bytes,
                 disk_bytes: row.disk_bytes,
                 expired_entries: 1_200,
+                hidden_entries: 0,
+                hidden_bytes: 0,
                 expired_bytes: 4_700_000,
                 error_entries: 12,
                 unreclaimed_bytes: 90_000_000,

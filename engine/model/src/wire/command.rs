@@ -1,6 +1,7 @@
 //! What a server wants of an engine, and how far it got.
 
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::breaker::{Action, Policy};
 use crate::identity::Name;
@@ -89,7 +90,7 @@ impl Order {
         }
     }
 
-    /// Its name: on the wire, in tables, in the audit log and on screen.
+    /// Its name: on the wire, in tables and on screen.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Trip { .. } => "trip",
@@ -98,6 +99,18 @@ impl Order {
             Self::Ttl { .. } => "ttl",
             Self::TtlRevert => "ttl_revert",
             Self::ReclaimNow => "reclaim_now",
+        }
+    }
+
+    /// Its name in the audit log: what it is about, and what it does.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::Trip { .. } => "breaker.trip",
+            Self::Reset => "breaker.reset",
+            Self::Policy { .. } => "breaker.policy",
+            Self::Ttl { .. } => "ttl.set",
+            Self::TtlRevert => "ttl.revert",
+            Self::ReclaimNow => "ttl.reclaim",
         }
     }
 
@@ -116,7 +129,25 @@ pub struct Commands {
     /// Version to ask after next time.
     pub version: u64,
     /// In version order.
+    #[serde(deserialize_with = "known")]
     pub commands: Vec<Command>,
+}
+
+/// Leaves out what a newer server says and this engine does not understand: the rest is still to be
+/// carried out, and the server sees that nobody takes it.
+fn known<'de, D: Deserializer<'de>>(commands: D) -> Result<Vec<Command>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Known {
+        Yes(Command),
+        No(IgnoredAny),
+    }
+    let commands = Vec::<Known>::deserialize(commands)?;
+    let known = commands.into_iter().filter_map(|command| match command {
+        Known::Yes(command) => Some(command),
+        Known::No(IgnoredAny) => None,
+    });
+    Ok(known.collect())
 }
 
 /// How far a command got.

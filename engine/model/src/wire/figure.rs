@@ -38,6 +38,8 @@ impl StateSample {
                 stock.unreclaimed_bytes as f64,
             ),
             (metric::STATE_DEBT_ERROR_ENTRIES, None, stock.error_entries as f64),
+            (metric::STATE_HIDDEN_ENTRIES, None, stock.hidden_entries as f64),
+            (metric::STATE_HIDDEN_BYTES, None, stock.hidden_bytes as f64),
             (metric::CLEANUP_RECLAIMED, None, flow.reclaimed_bytes as f64),
             (metric::BREAKER_OFFERED, None, flow.offered as f64),
             (metric::BREAKER_DIVERTED, None, flow.diverted as f64),

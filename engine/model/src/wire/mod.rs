@@ -34,6 +34,24 @@ mod tests {
         assert_eq!((sample.operator.as_str(), sample.flow.reads), ("a", 0));
     }
 
+    /// An engine carries out what it understands of what a newer server says.
+    #[test]
+    fn an_unknown_order_does_not_hide_the_others() {
+        let command = |version: u64, order: &str| {
+            format!(
+                r#"{{"version":{version},"operator":"a","state":"b","order":{order},"actor":"c","reason":"d"}}"#
+            )
+        };
+        let text = [
+            command(1, r#"{"order":"from_the_future","x":[1]}"#),
+            command(2, r#"{"order":"ttl","ttl_millis":7,"until_millis":null}"#),
+        ];
+        let text = format!(r#"{{"version":2,"commands":[{}]}}"#, text.join(","));
+        let commands: Commands = serde_json::from_str(&text).unwrap();
+        let order = Order::Ttl { ttl_millis: Some(7), until_millis: None };
+        assert_eq!(commands.commands.iter().map(|c| &c.order).collect::<Vec<_>>(), [&order]);
+    }
+
     #[test]
     fn figures_use_the_labels_of_the_catalogue() {
         let timers = vec![TimerSample { next_due_millis: Some(7), ..TimerSample::default() }];

@@ -28,7 +28,7 @@ pub(crate) struct NewCommand {
 
 /// A command as it is stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Command {
+pub(crate) struct StoredCommand {
     /// Namespace, job, operator, state.
     pub(crate) of: [String; 4],
     /// What to do.
@@ -56,7 +56,7 @@ struct Row {
     wall_millis: i64,
 }
 
-impl TryFrom<Row> for Command {
+impl TryFrom<Row> for StoredCommand {
     type Error = DbError;
     fn try_from(row: Row) -> Result<Self, DbError> {
         let progress = CommandProgress {
@@ -82,23 +82,6 @@ impl TryFrom<Row> for Command {
     }
 }
 
-/// Name of an order in the table, in the audit log and on screen.
-pub(crate) fn kind(order: &Order) -> &'static str {
-    match order {
-        Order::Trip { .. } => "trip",
-        Order::Reset => "reset",
-        Order::Policy { .. } => "policy",
-    }
-}
-
-/// Orders of one class replace one another; those of different classes do not.
-fn class(order: &Order) -> &'static str {
-    match order {
-        Order::Trip { .. } | Order::Reset => "phase",
-        Order::Policy { .. } => "policy",
-    }
-}
-
 /// Stores a command as requested; returns its version.
 pub(crate) async fn insert(
     connection: &mut SqliteConnection,
@@ -115,8 +98,8 @@ pub(crate) async fn insert(
     .bind(job_name)
     .bind(operator)
     .bind(state)
-    .bind(class(&command.order))
-    .bind(kind(&command.order))
+    .bind(command.order.class().as_str())
+    .bind(command.order.kind())
     .bind(format("command.body", &command.order)?)
     .bind(&command.actor)
     .bind(&command.reason)
@@ -143,7 +126,7 @@ pub(crate) async fn superseded(
     .bind(job_name)
     .bind(operator)
     .bind(state)
-    .bind(class(&command.order))
+    .bind(command.order.class().as_str())
     .bind(version)
     .bind(ROWS_MAX)
     .fetch_all(connection)
@@ -155,7 +138,7 @@ pub(crate) async fn superseded(
 pub(crate) async fn find(
     connection: &mut SqliteConnection,
     version: i64,
-) -> Result<Option<Command>, DbError> {
+) -> Result<Option<StoredCommand>, DbError> {
     let row: Option<Row> = sqlx::query_as(
         "select version, namespace, job_name, operator, state, kind, body, actor, reason,
                 requested_millis, phase, shards_applied, shards, detail, wall_millis
@@ -164,7 +147,7 @@ pub(crate) async fn find(
     .bind(version)
     .fetch_optional(connection)
     .await?;
-    row.map(Command::try_from).transpose()
+    row.map(StoredCommand::try_from).transpose()
 }
 
 /// Moves a command to a step of its life.
@@ -193,7 +176,7 @@ pub(crate) async fn latest(
     namespace: &str,
     job_name: &str,
     after: i64,
-) -> Result<Vec<Command>, DbError> {
+) -> Result<Vec<StoredCommand>, DbError> {
     let rows: Vec<Row> = sqlx::query_as(
         "select version, namespace, job_name, operator, state, kind, body, actor, reason,
                 requested_millis, phase, shards_applied, shards, detail, wall_millis
@@ -210,7 +193,7 @@ pub(crate) async fn latest(
     .bind(ROWS_MAX)
     .fetch_all(pool)
     .await?;
-    rows.into_iter().map(Command::try_from).collect()
+    rows.into_iter().map(StoredCommand::try_from).collect()
 }
 
 /// Lists the commands of one state, newest first.
@@ -232,11 +215,11 @@ pub(crate) async fn of_state(
     .bind(SHOWN_MAX)
     .fetch_all(pool)
     .await?;
-    rows.into_iter().map(|row| Command::try_from(row).map(|command| command.view)).collect()
+    rows.into_iter().map(|row| StoredCommand::try_from(row).map(|command| command.view)).collect()
 }
 
 /// Lists the commands that are on their way.
-pub(crate) async fn open(pool: &SqlitePool) -> Result<Vec<Command>, DbError> {
+pub(crate) async fn open(pool: &SqlitePool) -> Result<Vec<StoredCommand>, DbError> {
     let rows: Vec<Row> = sqlx::query_as(
         "select version, namespace, job_name, operator, state, kind, body, actor, reason,
                 requested_millis, phase, shards_applied, shards, detail, wall_millis
@@ -246,7 +229,7 @@ pub(crate) async fn open(pool: &SqlitePool) -> Result<Vec<Command>, DbError> {
     .bind(ROWS_MAX)
     .fetch_all(pool)
     .await?;
-    rows.into_iter().map(Command::try_from).collect()
+    rows.into_iter().map(StoredCommand::try_from).collect()
 }
 
 /// Returns the highest version ever given, 0 before the first.
