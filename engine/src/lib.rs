@@ -22,6 +22,7 @@ mod store;
 mod state;
 mod policy;
 mod breaker;
+mod cleanup;
 mod operator;
 mod source;
 mod sink;
@@ -34,6 +35,7 @@ pub mod inspect;
 #[cfg(feature = "http")]
 pub use agent::HttpTransport;
 pub use agent::{Transport, TransportError, exposition};
+pub use cleanup::{CleanupOptions, DailyWindow};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::Key;
 pub use error::Error;

@@ -102,7 +102,14 @@ catalogue! {
     STATE_AGE = "stateward_state_age_seconds", Histogram, "seconds", ["observed"], State, Exact, "Age of entries in the state's clock when read (observed=\"read\"), dropped (\"drop\"), or resident (\"resident\").";
     STATE_ACCESSES = "stateward_state_accesses_total", Counter, "accesses", ["kind", "site"], State, Exact, "Writes, refreshes and reads by source line.";
     CLEANUP_DURATION = "stateward_cleanup_duration_seconds", Histogram, "seconds", ["strategy"], State, Exact, "Durations of cleanup runs by strategy: sweep, reclaim.";
-    CLEANUP_RECLAIMED = "stateward_cleanup_reclaimed_bytes_total", Counter, "bytes", [], State, Exact, "Bytes of written-off rows that compactions dropped.";
+    CLEANUP_RECLAIMED = "stateward_cleanup_reclaimed_bytes_total", Counter, "bytes", ["strategy"], State, Exact, "Bytes of keys and values of written-off rows that were dropped: by compactions of the store's own, by the scheduler (reclaim), on demand, in memory.";
+    CLEANUP_ROWS = "stateward_cleanup_reclaimed_rows_total", Counter, "rows", ["strategy"], State, Exact, "Those rows.";
+    CLEANUP_RUNS = "stateward_cleanup_compactions_total", Counter, "compactions", ["strategy"], State, Exact, "Compactions that ended.";
+    CLEANUP_READ = "stateward_cleanup_read_bytes_total", Counter, "bytes", ["strategy"], State, Exact, "Bytes of files that those read.";
+    CLEANUP_SECONDS = "stateward_cleanup_compaction_seconds_total", Counter, "seconds", ["strategy"], State, Exact, "How long those took.";
+    STATE_L0_FILES = "stateward_state_l0_files", Gauge, "files", [], State, Exact, "Files of level 0, which compactions have yet to sort in.";
+    STATE_COMPACTED = "stateward_state_compacted_timestamp_seconds", Gauge, "seconds", [], State, Exact, "End of the last compaction since the job started; no series before.";
+    CLEANUP_PAUSED = "stateward_cleanup_paused", Gauge, "bool", [], State, Exact, "1 while a person has the state cleaned on demand only.";
     BREAKER_STATE = "stateward_breaker_state", Gauge, "bool", ["phase"], State, Exact, "1 for the phase that the breaker is in, else 0.";
     BREAKER_OFFERED = "stateward_breaker_offered_total", Counter, "events", [], State, Exact, "Events that wanted to write the state, applied or diverted.";
     BREAKER_DIVERTED = "stateward_breaker_diverted_total", Counter, "events", [], State, Exact, "Events that this state's breaker diverted.";

@@ -32,6 +32,8 @@ pub(crate) struct Rulings {
     pub(crate) breakers: Vec<Ruling>,
     /// By state.
     pub(crate) ttls: Vec<(u16, TtlPolicy)>,
+    /// States that are cleaned only on demand, and until when.
+    pub(crate) paused: Vec<(u16, Option<i64>)>,
 }
 
 /// Builds a job's reports.
@@ -194,6 +196,9 @@ impl Reporter {
         if let Some((_, policy)) = rulings.ttls.iter().find(|(id, _)| *id == config.id) {
             sample.ttl = policy.clone();
         }
+        if let Some((_, until)) = rulings.paused.iter().find(|(id, _)| *id == config.id) {
+            (sample.cleanup.paused, sample.cleanup.paused_until_millis) = (true, *until);
+        }
         if let Some(ruling) = rulings.breakers.iter().find(|ruling| ruling.id == config.id) {
             sample.breaker = ruling.breaker.clone();
             sample.policy = ruling.policy.clone();
@@ -206,6 +211,7 @@ impl Reporter {
 fn add_state(sample: &mut StateSample, part: &StateSnapshot) {
     add_flow(&mut sample.flow, &part.flow);
     add_stock(&mut sample.stock, &part.stock);
+    sample.cleanup.add(&part.cleanup);
     sample.age_at_read.merge(&part.at_read);
     sample.age_at_drop.merge(&part.at_drop);
     sample.age_resident.merge(&part.resident);

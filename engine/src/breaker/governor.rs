@@ -262,7 +262,7 @@ fn name_of(order: &Order) -> Option<&'static str> {
         Order::Trip { .. } => Some("tripped"),
         Order::Reset => Some("reset"),
         Order::Policy { .. } => Some("policy changed"),
-        Order::Ttl { .. } | Order::TtlRevert | Order::ReclaimNow => None,
+        _ => None,
     }
 }
 
@@ -280,7 +280,7 @@ impl Governed {
                 self.policy = policy.clone();
                 self.overridden = true;
             }
-            Order::Ttl { .. } | Order::TtlRevert | Order::ReclaimNow => {}
+            _ => {}
         }
     }
 

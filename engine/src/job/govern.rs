@@ -10,23 +10,21 @@ use stateward_model::wire::{Command, Report};
 use super::control::JobControl;
 use crate::agent::{Link, Reporter, Rulings};
 use crate::breaker::Governor;
-use crate::clock::Clock;
+use crate::cleanup::CleanupGovernor;
 use crate::error::Error;
 use crate::policy::{Taken, TtlGovernor};
-use crate::store::{ShardDb, SharedReclaims, is_due};
 use crate::telemetry::Board;
 
 /// How often breakers are looked at.
 const GOVERN_INTERVAL: Duration = Duration::from_millis(100);
 /// Turns of the governor between two reports: one a second.
 const REPORT_TURNS: u32 = 10;
-/// Turns of the governor between two looks for files to rewrite.
-const RECLAIM_TURNS: u32 = 50;
 
 /// What the governor's thread and the handle share.
 pub(super) struct Governing {
     pub(super) breakers: Governor,
     pub(super) ttls: TtlGovernor,
+    pub(super) cleanups: CleanupGovernor,
     pub(super) board: Arc<Board>,
     pub(super) reporter: Reporter,
 }
@@ -42,24 +40,34 @@ impl Governing {
     /// Takes a person's order.
     pub(super) fn order(&mut self, command: &Command) -> Result<Taken, Error> {
         match self.breakers.order(command)? {
-            Taken::Done => self.ttls.order(command),
+            Taken::Done => {}
+            refused @ Taken::Refused(_) => return Ok(refused),
+        }
+        match self.ttls.order(command)? {
+            Taken::Done => self.cleanups.order(command),
             refused @ Taken::Refused(_) => Ok(refused),
         }
     }
 
     /// Highest command version taken in.
     pub(super) fn version(&self) -> u64 {
-        self.breakers.version().max(self.ttls.version())
+        let versions = [self.breakers.version(), self.ttls.version(), self.cleanups.version()];
+        versions.into_iter().max().unwrap_or(0)
     }
 
     fn tick(&mut self) -> Result<(), Error> {
         let boards = self.board.read();
         self.breakers.tick(&boards)?;
-        self.ttls.tick(&boards)
+        self.ttls.tick(&boards)?;
+        self.cleanups.tick()
     }
 
     fn rulings(&self) -> Rulings {
-        Rulings { breakers: self.breakers.rulings(), ttls: self.ttls.policies() }
+        Rulings {
+            breakers: self.breakers.rulings(),
+            ttls: self.ttls.policies(),
+            paused: self.cleanups.paused(),
+        }
     }
 
     /// Figures now.
@@ -71,6 +79,7 @@ impl Governing {
         let rulings = self.rulings();
         let mut progress = self.breakers.take_progress();
         progress.append(&mut self.ttls.take_progress());
+        progress.append(&mut self.cleanups.take_progress());
         self.reporter.next(&rulings, progress, control.log.drain(), ended, dropped)
     }
 }
@@ -81,7 +90,6 @@ pub(super) fn govern(
     governing: &SharedGoverning,
     control: &JobControl,
     link: Option<&Link>,
-    cleaner: &Cleaner,
     shards: &Receiver<Infallible>,
 ) -> Result<(), Error> {
     let (mut turn, mut dropped) = (0_u32, 0_u64);
@@ -101,9 +109,6 @@ pub(super) fn govern(
             dropped += u64::from(!sent);
         }
         drop(shared);
-        if turn.is_multiple_of(RECLAIM_TURNS) {
-            cleaner.run()?;
-        }
         if shards.recv_timeout(GOVERN_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
             break;
         }
@@ -120,33 +125,4 @@ pub(super) fn govern(
         }
     }
     Ok(())
-}
-
-/// Compacts what holds most written-off rows.
-pub(super) struct Cleaner {
-    pub(super) board: Arc<Board>,
-    pub(super) dbs: Vec<Arc<ShardDb>>,
-    pub(super) reclaims: SharedReclaims,
-    pub(super) clock: Arc<dyn Clock>,
-}
-
-impl Cleaner {
-    fn run(&self) -> Result<(), Error> {
-        for (board, db) in self.board.read().iter().zip(&self.dbs) {
-            for state in &board.states {
-                if !is_due(state.stock.unreclaimed_bytes, state.stock.disk_bytes) {
-                    continue;
-                }
-                let family = format!("state-{:03}", state.id);
-                if !db.has(&family) {
-                    continue;
-                }
-                let began = self.clock.monotonic_micros();
-                db.compact(&family)?;
-                let micros = self.clock.monotonic_micros().saturating_sub(began);
-                self.reclaims.add(state.id, micros);
-            }
-        }
-        Ok(())
-    }
 }

@@ -196,6 +196,52 @@ impl JobHandle {
         self.order(operator, state, Order::ReclaimNow, actor, reason)
     }
 
+    /// Gets back at once what bytes written-off entries of a state hold, within the budget; with
+    /// `dry_run` the log only says what that would free and read.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn clean(
+        &self,
+        operator: &str,
+        state: &str,
+        dry_run: bool,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, Order::Clean { dry_run }, actor, reason)
+    }
+
+    /// Cleans a state only on demand, until [`JobHandle::resume_cleanup`] or, where given, until a
+    /// wall clock in ms.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn pause_cleanup(
+        &self,
+        operator: &str,
+        state: &str,
+        until_millis: Option<i64>,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, Order::PauseCleanup { until_millis }, actor, reason)
+    }
+
+    /// Cleans a state again as its figures ask for it.
+    ///
+    /// # Errors
+    /// As [`JobHandle::trip`].
+    pub fn resume_cleanup(
+        &self,
+        operator: &str,
+        state: &str,
+        actor: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.order(operator, state, Order::ResumeCleanup, actor, reason)
+    }
+
     /// The job's declaration, as the server gets it.
     pub fn hello(&self) -> Hello {
         lock(&self.governing).reporter.hello()

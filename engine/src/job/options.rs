@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::coordinator::Pace;
 use crate::agent::Transport;
+use crate::cleanup::CleanupOptions;
 use crate::clock::{Clock, SystemClock};
 
 /// Where and how a job runs.
@@ -19,6 +20,7 @@ pub struct RunOptions {
     pub(super) memtable_bytes: usize,
     pub(super) spill_bytes_max: u64,
     pub(super) hold_millis_max: i64,
+    pub(super) cleanup: CleanupOptions,
     pub(super) build_id: String,
     pub(super) commit: Option<String>,
     pub(super) transport: Option<Arc<dyn Transport>>,
@@ -41,6 +43,7 @@ impl RunOptions {
             memtable_bytes: 8 << 20,
             spill_bytes_max: 256 << 20,
             hold_millis_max: 30 * 86_400_000,
+            cleanup: CleanupOptions::new(),
             build_id: "unknown".into(),
             commit: None,
             transport: None,
@@ -102,6 +105,13 @@ impl RunOptions {
     #[must_use]
     pub fn spill_hold_max(mut self, hold: Duration) -> Self {
         self.hold_millis_max = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// When, and how fast, the bytes of expired entries are got back.
+    #[must_use]
+    pub fn cleanup(mut self, cleanup: CleanupOptions) -> Self {
+        self.cleanup = cleanup;
         self
     }
 

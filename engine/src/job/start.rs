@@ -10,7 +10,7 @@ use crossbeam_channel::bounded;
 use super::builder::Job;
 use super::control::JobControl;
 use super::coordinator::{Coordinator, SharedFigures};
-use super::govern::{Cleaner, Governing, SharedGoverning, govern, lock};
+use super::govern::{Governing, SharedGoverning, govern, lock};
 use super::graph::{ShardBuild, StoreSettings};
 use super::handle::JobHandle;
 use super::manifest::{JobFolder, Manifest};
@@ -20,6 +20,7 @@ use super::shard::{FromShard, Shard};
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
 use crate::changelog::SegmentedLog;
+use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
 use crate::error::Error;
 use crate::policy::TtlGovernor;
 use crate::state::{SharedGate, SharedTtl, StateConfig};
@@ -36,7 +37,8 @@ impl Job {
         let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
         let manifest = folder.reconcile(&mut self)?;
         let history = CommitHistory::read(&folder.path.join("changelog/commits"))?;
-        let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes);
+        let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes)
+            .clock(Arc::clone(&options.clock));
         let mut told = Vec::new();
         let recovery =
             Recovery { folder: &folder, manifest: &manifest, rocks: &rocks, history: &history };
@@ -79,7 +81,8 @@ impl Starting {
         let of_state = |state: &StateConfig| Arc::new(SharedTtl::new(state.ttl_millis()));
         let ttls: Vec<_> = self.job.states.iter().map(of_state).collect();
         let dbs: Vec<Arc<ShardDb>> = recovered.iter().map(|shard| Arc::clone(&shard.db)).collect();
-        let governing = self.governing(&board, &figures, &reclaims, &gates, &ttls)?;
+        let requests = SharedRequests::default();
+        let governing = self.governing(&board, &figures, &reclaims, (&gates, &ttls, &requests))?;
         // room for what every shard says in one epoch, so that no shard waits for the coordinator
         let (to_coordinator, from_shards) = bounded(shards * 2);
         let (alive, shards_alive) = bounded(0);
@@ -101,10 +104,19 @@ impl Starting {
         };
         work.push(self.thread("stateward-commit", move || coordinator.run())?);
         let (link, mut threads) = self.link(&governing)?;
-        let cleaner = Cleaner { board, dbs, reclaims, clock: Arc::clone(&self.options.clock) };
+        let cleaner = Cleaner {
+            board,
+            dbs,
+            reclaims,
+            clock: Arc::clone(&self.options.clock),
+            options: self.options.cleanup.clone(),
+            requests,
+        };
+        let alive = shards_alive.clone();
+        threads.push(self.thread("stateward-cleanup", move || cleaner.run(&alive))?);
         let (shared, control) = (Arc::clone(&governing), Arc::clone(&self.control));
         threads.push(self.thread("stateward-governor", move || {
-            govern(&shared, &control, link.as_ref(), &cleaner, &shards_alive)
+            govern(&shared, &control, link.as_ref(), &shards_alive)
         })?);
         Ok(JobHandle::new(self.control, governing, work, threads, self.folder))
     }
@@ -134,8 +146,7 @@ impl Starting {
         board: &Arc<Board>,
         figures: &SharedFigures,
         reclaims: &SharedReclaims,
-        gates: &[Arc<SharedGate>],
-        ttls: &[Arc<SharedTtl>],
+        (gates, ttls, requests): (&[Arc<SharedGate>], &[Arc<SharedTtl>], &SharedRequests),
     ) -> Result<SharedGoverning, Error> {
         let clock = &self.options.clock;
         let identity = RunIdentity {
@@ -161,6 +172,14 @@ impl Starting {
             Arc::clone(board),
             &states,
         )?;
+        let cleanups = CleanupGovernor::new(
+            &self.folder.path,
+            Arc::clone(clock),
+            Arc::clone(&self.control),
+            Arc::clone(board),
+            self.job.states.clone(),
+            requests.clone(),
+        )?;
         let reporter = Reporter::new(
             &self.job,
             &identity,
@@ -171,7 +190,13 @@ impl Starting {
             reclaims.clone(),
             self.folder.path.clone(),
         )?;
-        Ok(Arc::new(Mutex::new(Governing { breakers, ttls, board: Arc::clone(board), reporter })))
+        Ok(Arc::new(Mutex::new(Governing {
+            breakers,
+            ttls,
+            cleanups,
+            board: Arc::clone(board),
+            reporter,
+        })))
     }
 
     /// Starts the shards. Nodes are made on their thread, because they never leave it; the first

@@ -56,6 +56,11 @@ impl Progress {
         self.tell(version, CommandPhase::Delivered, 0, String::new());
     }
 
+    /// The command is carried out.
+    pub(crate) fn done(&mut self, version: u64, detail: String) {
+        self.tell(version, CommandPhase::Done, self.board.shards() as u16, detail);
+    }
+
     /// The command is in force on a shard once that shows this version, or a later one, of what was
     /// changed for it.
     pub(crate) fn follow(&mut self, version: u64, state: u16, wanted: u64) {

@@ -188,7 +188,7 @@ impl TtlGovernor {
                 governed.policy.reclaim_now();
                 "what the TTL hides goes for good".to_owned()
             }
-            Order::Trip { .. } | Order::Reset | Order::Policy { .. } => return Ok(Taken::Done),
+            _ => return Ok(Taken::Done),
         };
         let text = text + &undo_words(&governed.policy);
         let config = governed.config.clone();

@@ -1,9 +1,10 @@
 //! What a shard and the compactions of one of its states share.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stateward_model::key_hash;
+use stateward_model::wire::{CleanupRuns, CleanupStrategy};
 
 use super::recent::KEYS_MAX;
 use crate::codec::{logical_bytes, row_ts};
@@ -11,14 +12,37 @@ use crate::codec::{logical_bytes, row_ts};
 /// A cut-off shared with compactions.
 pub(crate) type SharedCutOff = Arc<CutOff>;
 
+/// Why somebody compacts a state by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manual {
+    /// The scheduler got to it.
+    Reclaim,
+    /// A person asked for it.
+    Demand,
+}
+
+/// What one strategy did since the shard started.
+#[derive(Debug, Default)]
+struct Runs {
+    count: AtomicU64,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    read_bytes: AtomicU64,
+    micros: AtomicU64,
+}
+
 /// The committed cut-off, and what compactions dropped because of it (SEMANTICS §1.11).
 #[derive(Debug)]
 pub(crate) struct CutOff {
     committed: AtomicI64,
     /// Bytes of a row key in front of what the state's keys are hashed from.
     hashed_from: usize,
-    dropped_rows: AtomicU64,
-    dropped_bytes: AtomicU64,
+    /// By strategy, in the order of [`CleanupStrategy::ALL`].
+    runs: [Runs; CleanupStrategy::ALL.len()],
+    /// Strategy of compactions by hand: one runs at a time.
+    manual: AtomicU8,
+    /// Wall clock of the end of the last compaction; `i64::MIN` before the first.
+    compacted_millis: AtomicI64,
     any_gone: AtomicBool,
     gone: Mutex<Vec<(u64, i64)>>,
 }
@@ -35,8 +59,9 @@ impl CutOff {
         Self {
             committed: AtomicI64::new(i64::MIN),
             hashed_from,
-            dropped_rows: AtomicU64::new(0),
-            dropped_bytes: AtomicU64::new(0),
+            runs: Default::default(),
+            manual: AtomicU8::new(CleanupStrategy::Reclaim as u8),
+            compacted_millis: AtomicI64::new(i64::MIN),
             any_gone: AtomicBool::new(false),
             gone: Mutex::default(),
         }
@@ -57,9 +82,58 @@ impl CutOff {
         self.committed.fetch_max(cut_off, Ordering::Release);
     }
 
-    /// Rows and bytes dropped since the shard started.
-    pub(crate) fn dropped_so_far(&self) -> (u64, u64) {
-        (self.dropped_rows.load(Ordering::Relaxed), self.dropped_bytes.load(Ordering::Relaxed))
+    /// Bytes dropped since the shard started, by whatever strategy.
+    pub(crate) fn dropped_bytes(&self) -> u64 {
+        self.runs.iter().map(|runs| runs.bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What each strategy did since the shard started.
+    pub(crate) fn runs(&self) -> Vec<CleanupRuns> {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let of = |(strategy, runs): (&CleanupStrategy, &Runs)| CleanupRuns {
+            strategy: *strategy,
+            runs: load(&runs.count),
+            rows: load(&runs.rows),
+            bytes: load(&runs.bytes),
+            read_bytes: load(&runs.read_bytes),
+            micros: load(&runs.micros),
+        };
+        CleanupStrategy::ALL.iter().zip(&self.runs).map(of).collect()
+    }
+
+    /// Wall clock of the end of the last compaction.
+    pub(crate) fn compacted_millis(&self) -> Option<i64> {
+        Some(self.compacted_millis.load(Ordering::Relaxed)).filter(|at| *at != i64::MIN)
+    }
+
+    /// The next compactions by hand are for this.
+    pub(super) fn set_manual(&self, why: Manual) {
+        let strategy = match why {
+            Manual::Reclaim => CleanupStrategy::Reclaim,
+            Manual::Demand => CleanupStrategy::Demand,
+        };
+        self.manual.store(strategy as u8, Ordering::Release);
+    }
+
+    /// The strategy that a compaction belongs to.
+    pub(super) fn strategy(&self, by_hand: bool) -> CleanupStrategy {
+        let manual = self.manual.load(Ordering::Acquire);
+        if !by_hand {
+            CleanupStrategy::Compaction
+        } else if manual == CleanupStrategy::Demand as u8 {
+            CleanupStrategy::Demand
+        } else {
+            CleanupStrategy::Reclaim
+        }
+    }
+
+    /// A compaction has ended.
+    pub(super) fn compacted(&self, by_hand: bool, read_bytes: u64, micros: u64, wall_millis: i64) {
+        self.compacted_millis.fetch_max(wall_millis, Ordering::Relaxed);
+        let Some(runs) = self.runs.get(self.strategy(by_hand) as usize) else { return };
+        runs.count.fetch_add(1, Ordering::Relaxed);
+        runs.read_bytes.fetch_add(read_bytes, Ordering::Relaxed);
+        runs.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// Hashes and stamps of the keys whose rows were dropped since the last call, the newest of a
@@ -78,6 +152,7 @@ impl CutOff {
 #[derive(Debug)]
 pub(crate) struct Dropping {
     cut_off: SharedCutOff,
+    strategy: CleanupStrategy,
     /// Read once, so that a compaction has one rule.
     limit: i64,
     rows: u64,
@@ -86,9 +161,9 @@ pub(crate) struct Dropping {
 }
 
 impl Dropping {
-    pub(crate) fn start(cut_off: &SharedCutOff) -> Self {
+    pub(crate) fn start(cut_off: &SharedCutOff, strategy: CleanupStrategy) -> Self {
         let limit = cut_off.committed();
-        Self { cut_off: Arc::clone(cut_off), limit, rows: 0, bytes: 0, gone: Vec::new() }
+        Self { cut_off: Arc::clone(cut_off), strategy, limit, rows: 0, bytes: 0, gone: Vec::new() }
     }
 
     /// Tells whether a row is to go, and notes it.
@@ -113,8 +188,10 @@ impl Drop for Dropping {
         if self.rows == 0 {
             return;
         }
-        self.cut_off.dropped_rows.fetch_add(self.rows, Ordering::Relaxed);
-        self.cut_off.dropped_bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        if let Some(runs) = self.cut_off.runs.get(self.strategy as usize) {
+            runs.rows.fetch_add(self.rows, Ordering::Relaxed);
+            runs.bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        }
         let mut gone = self.cut_off.gone.lock().unwrap_or_else(PoisonError::into_inner);
         gone.append(&mut self.gone);
         let surplus = gone.len().saturating_sub(KEYS_MAX);

@@ -10,17 +10,20 @@ mod ring;
 mod ledger;
 mod recent;
 mod cut_off;
+mod range;
+mod listener;
 mod reclaim;
 
 use crate::error::Error;
 
 pub(crate) use cache::{Scanned, WriteCache};
-pub(crate) use cut_off::{CutOff, Dropping, SharedCutOff};
+pub(crate) use cut_off::{CutOff, Dropping, Manual, SharedCutOff};
 pub(crate) use heap::HeapStore;
 pub(crate) use ledger::{Ledger, resident_ages};
 pub(crate) use overflow::Overflow;
+pub(crate) use range::Range;
 pub(crate) use recent::{RecentSnapshot, RecentlyGone};
-pub(crate) use reclaim::{SharedReclaims, is_due};
+pub(crate) use reclaim::SharedReclaims;
 pub(crate) use rocks::{RocksOptions, RocksStore, ShardDb};
 
 /// One change on its way into a store: a row, or a removal.
@@ -56,4 +59,8 @@ pub(crate) trait StateStore: Send {
     }
     /// Bytes of live SST files.
     fn disk_bytes(&self) -> u64;
+    /// Files of level 0.
+    fn l0_files(&self) -> u64 {
+        0
+    }
 }

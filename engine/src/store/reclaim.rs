@@ -1,4 +1,4 @@
-//! Gets bytes back: compacts the states whose files hold most written-off rows.
+//! How long compactions that get bytes back take.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,12 +23,4 @@ impl SharedReclaims {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.get(&state).map(Dense::pack).unwrap_or_default()
     }
-}
-
-/// Written-off bytes below which a compaction is not worth its I/O.
-const RECLAIM_BYTES_MIN: u64 = 1 << 20;
-
-/// Tells whether a state's files should be rewritten: at least a fifth of them is written off.
-pub(crate) fn is_due(unreclaimed_bytes: u64, disk_bytes: u64) -> bool {
-    disk_bytes > 0 && unreclaimed_bytes >= RECLAIM_BYTES_MIN && unreclaimed_bytes >= disk_bytes / 5
 }

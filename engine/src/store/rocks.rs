@@ -17,11 +17,19 @@ use rocksdb::{
     WaitForCompactOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
 };
 
-use super::{Change, Dropping, SharedCutOff, StateStore};
+use super::listener::CompactionCounter;
+use super::range::{Range, SstFile, ranges, spread};
+use super::{Change, Dropping, Manual, SharedCutOff, StateStore};
+use crate::clock::{Clock, SystemClock};
+use crate::codec::row_ts;
 use crate::error::Error;
 
 /// Column families are opened once, so the variant whose handles need no lock.
 type Db = DBWithThreadMode<SingleThreaded>;
+
+/// Where, and how many rows at each place, a sample looks for written-off rows.
+const SAMPLED_PLACES: u64 = 16;
+const SAMPLED_ROWS: u64 = 8;
 
 /// Changes from which on a file of their own costs less than the way through a memtable.
 const INGESTED_ROWS_MIN: usize = 16_384;
@@ -33,11 +41,22 @@ pub(crate) struct RocksOptions {
     pub(crate) block_cache: Cache,
     /// Bytes of one memtable.
     pub(crate) memtable_bytes: usize,
+    /// For the time of compactions.
+    clock: Arc<dyn Clock>,
 }
 
 impl RocksOptions {
     pub(crate) fn new(block_cache_bytes: usize, memtable_bytes: usize) -> Self {
-        Self { block_cache: Cache::new_lru_cache(block_cache_bytes), memtable_bytes }
+        Self {
+            block_cache: Cache::new_lru_cache(block_cache_bytes),
+            memtable_bytes,
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    /// Replaces the clock.
+    pub(crate) fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 
     fn column_family(&self, cut_off: Option<SharedCutOff>) -> Options {
@@ -72,6 +91,7 @@ pub(crate) struct ShardDb {
     /// For files that are written outside of the database and taken in whole.
     file_options: Options,
     files_ingested: AtomicU64,
+    cut_offs: Vec<(String, Option<SharedCutOff>)>,
 }
 
 impl ShardDb {
@@ -87,6 +107,11 @@ impl ShardDb {
         db_options.set_max_background_jobs(2);
         db_options.set_keep_log_file_num(2);
         db_options.set_max_open_files(512);
+        let counted = states.iter().filter_map(|(name, cut)| Some((name.clone(), cut.clone()?)));
+        db_options.add_event_listener(CompactionCounter {
+            states: counted.collect(),
+            clock: Arc::clone(&options.clock),
+        });
         let families = states.iter().map(|(name, cut)| {
             ColumnFamilyDescriptor::new(name, options.column_family(cut.clone()))
         });
@@ -101,6 +126,7 @@ impl ShardDb {
             unlogged,
             file_options: options.column_family(None),
             files_ingested: AtomicU64::new(0),
+            cut_offs: states.to_vec(),
         }))
     }
 
@@ -163,15 +189,87 @@ impl ShardDb {
         self.db.cf_handle(state).is_some()
     }
 
-    /// Rewrites all files of a state, so that its filter sees every row.
-    pub(crate) fn compact(&self, state: &str) -> Result<(), Error> {
+    fn cut_off(&self, state: &str) -> Option<&SharedCutOff> {
+        self.cut_offs.iter().find(|(name, _)| name == state)?.1.as_ref()
+    }
+
+    /// Bytes of a state's live files.
+    fn disk_bytes(&self, state: &str) -> u64 {
+        let Ok(family) = self.family(state) else { return 0 };
+        let size = self.db.property_int_value_cf(family, "rocksdb.live-sst-files-size");
+        size.ok().flatten().unwrap_or(0)
+    }
+
+    /// Divides a state's keys into ranges with what compacting each would read and free; at most so
+    /// many.
+    pub(crate) fn ranges(&self, state: &str, ranges_max: usize) -> Result<Vec<Range>, Error> {
+        let files = self.db.live_files().map_err(|e| self.error(&e))?;
+        let of_state = files.into_iter().filter(|file| file.column_family_name == state);
+        let files: Vec<SstFile> = of_state
+            .map(|file| SstFile {
+                level: file.level,
+                bytes: file.size as u64,
+                from: file.start_key.unwrap_or_default(),
+                to: file.end_key.unwrap_or_default(),
+            })
+            .collect();
+        let ends = |key: fn(&SstFile) -> &Vec<u8>| files.iter().map(key);
+        let first = ends(|file| &file.from).min().cloned().unwrap_or_default();
+        let last = ends(|file| &file.to).max().cloned().unwrap_or_default();
+        let mut ranges = ranges(&files);
+        ranges.truncate(ranges_max);
+        for range in &mut ranges {
+            let from = range.from.as_ref().unwrap_or(&first);
+            let to = range.to.as_ref().unwrap_or(&last);
+            range.share = self.dead_share(state, from, to)?;
+        }
+        Ok(ranges)
+    }
+
+    /// Share of the rows from `from` to `to` that is written off, by a sample of a few rows at each of
+    /// a few places.
+    fn dead_share(&self, state: &str, from: &[u8], to: &[u8]) -> Result<f64, Error> {
+        let Some(limit) = self.cut_off(state).map(|cut_off| cut_off.committed()) else {
+            return Ok(0.0);
+        };
+        let mut options = ReadOptions::default();
+        // what the job reads should stay in the cache
+        options.fill_cache(false);
+        let mut rows = self.db.raw_iterator_cf_opt(self.family(state)?, options);
+        let (mut seen, mut dead) = (0_u32, 0_u32);
+        for key in spread(from, to, SAMPLED_PLACES) {
+            rows.seek(key);
+            for _ in 0..SAMPLED_ROWS {
+                let Some((key, row)) = rows.item().filter(|(key, _)| *key <= to) else { break };
+                debug_assert!(!key.is_empty(), "a row key begins with its group");
+                seen += 1;
+                dead += u32::from(row_ts(row) <= limit);
+                rows.next();
+            }
+        }
+        rows.status().map_err(|e| self.error(&e))?;
+        Ok(f64::from(dead) / f64::from(seen.max(1)))
+    }
+
+    /// Rewrites the files of a range, so that the filter sees each of its rows. Returns by how
+    /// many bytes the state's files became smaller.
+    pub(crate) fn compact_range(
+        &self,
+        state: &str,
+        range: &Range,
+        why: Manual,
+    ) -> Result<u64, Error> {
         let mut options = CompactOptions::default();
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
         options.set_exclusive_manual_compaction(false);
         let family = self.family(state)?;
-        self.db.flush_cf(family).map_err(|e| self.error(&e))?;
-        self.db.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
-        Ok(())
+        let before = self.disk_bytes(state);
+        if let Some(cut_off) = self.cut_off(state) {
+            cut_off.set_manual(why);
+        }
+        let (from, to) = (range.from.as_deref(), range.to.as_deref());
+        self.db.compact_range_cf_opt(family, from, to, &options);
+        Ok(before.saturating_sub(self.disk_bytes(state)))
     }
 }
 
@@ -287,10 +385,14 @@ impl StateStore for RocksStore {
         self.shard.ingest(&self.state, changes)
     }
 
-    fn disk_bytes(&self) -> u64 {
+    fn l0_files(&self) -> u64 {
         let Ok(family) = self.shard.family(&self.state) else { return 0 };
-        let size = self.shard.db.property_int_value_cf(family, "rocksdb.live-sst-files-size");
-        size.ok().flatten().unwrap_or(0)
+        let files = self.shard.db.property_value_cf(family, "rocksdb.num-files-at-level0");
+        files.ok().flatten().and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.shard.disk_bytes(&self.state)
     }
 }
 
@@ -302,8 +404,9 @@ struct CutOffFactory {
 impl CompactionFilterFactory for CutOffFactory {
     type Filter = CutOffFilter;
 
-    fn create(&mut self, _context: CompactionFilterContext) -> CutOffFilter {
-        CutOffFilter(Dropping::start(&self.cut_off))
+    fn create(&mut self, context: CompactionFilterContext) -> CutOffFilter {
+        let strategy = self.cut_off.strategy(context.is_manual_compaction);
+        CutOffFilter(Dropping::start(&self.cut_off, strategy))
     }
 
     fn name(&self) -> &CStr {

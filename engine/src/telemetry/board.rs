@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stateward_model::Histogram;
-use stateward_model::wire::{OperatorSample, SiteSample, SourceSample, StateFlow, StateStock};
+use stateward_model::wire::{
+    CleanupSample, OperatorSample, SiteSample, SourceSample, StateFlow, StateStock,
+};
 
 /// Records along one edge.
 pub(crate) type EdgeCount = u64;
@@ -18,6 +20,7 @@ pub(crate) struct StateSnapshot {
     pub(crate) at_drop: Histogram,
     pub(crate) resident: Histogram,
     pub(crate) sweeps: Histogram,
+    pub(crate) cleanup: CleanupSample,
     pub(crate) sites: Vec<SiteSample>,
     /// Version of the gate that the shard goes by.
     pub(crate) gate_version: u64,

@@ -52,6 +52,18 @@ pub enum Order {
     TtlRevert,
     /// Let go for good what a shortened TTL hides; it cannot be brought back.
     ReclaimNow,
+    /// Get back at once what bytes written-off entries hold.
+    Clean {
+        /// Only say what it would do.
+        dry_run: bool,
+    },
+    /// Clean the state only when asked.
+    PauseCleanup {
+        /// When that ends by itself.
+        until_millis: Option<i64>,
+    },
+    /// Clean the state again.
+    ResumeCleanup,
 }
 
 /// Orders of one class replace one another; those of different classes do not.
@@ -65,6 +77,10 @@ pub enum OrderClass {
     Ttl,
     /// What goes for good.
     Reclaim,
+    /// What is cleaned once.
+    Clean,
+    /// Whether a state is cleaned.
+    Cleanup,
 }
 
 impl OrderClass {
@@ -75,6 +91,8 @@ impl OrderClass {
             Self::Policy => "policy",
             Self::Ttl => "ttl",
             Self::Reclaim => "reclaim",
+            Self::Clean => "clean",
+            Self::Cleanup => "cleanup",
         }
     }
 }
@@ -87,6 +105,8 @@ impl Order {
             Self::Policy { .. } => OrderClass::Policy,
             Self::Ttl { .. } | Self::TtlRevert => OrderClass::Ttl,
             Self::ReclaimNow => OrderClass::Reclaim,
+            Self::Clean { .. } => OrderClass::Clean,
+            Self::PauseCleanup { .. } | Self::ResumeCleanup => OrderClass::Cleanup,
         }
     }
 
@@ -99,6 +119,9 @@ impl Order {
             Self::Ttl { .. } => "ttl",
             Self::TtlRevert => "ttl_revert",
             Self::ReclaimNow => "reclaim_now",
+            Self::Clean { .. } => "clean",
+            Self::PauseCleanup { .. } => "pause_cleanup",
+            Self::ResumeCleanup => "resume_cleanup",
         }
     }
 
@@ -111,13 +134,19 @@ impl Order {
             Self::Ttl { .. } => "ttl.set",
             Self::TtlRevert => "ttl.revert",
             Self::ReclaimNow => "ttl.reclaim",
+            Self::Clean { dry_run: true } => "cleanup.dry_run",
+            Self::Clean { dry_run: false } => "cleanup.run",
+            Self::PauseCleanup { .. } => "cleanup.pause",
+            Self::ResumeCleanup => "cleanup.resume",
         }
     }
 
     /// When it ends by itself.
     pub fn until_millis(&self) -> Option<i64> {
         match self {
-            Self::Trip { until_millis, .. } | Self::Ttl { until_millis, .. } => *until_millis,
+            Self::Trip { until_millis, .. }
+            | Self::Ttl { until_millis, .. }
+            | Self::PauseCleanup { until_millis } => *until_millis,
             _ => None,
         }
     }

@@ -40,10 +40,24 @@ impl StateSample {
             (metric::STATE_DEBT_ERROR_ENTRIES, None, stock.error_entries as f64),
             (metric::STATE_HIDDEN_ENTRIES, None, stock.hidden_entries as f64),
             (metric::STATE_HIDDEN_BYTES, None, stock.hidden_bytes as f64),
-            (metric::CLEANUP_RECLAIMED, None, flow.reclaimed_bytes as f64),
+            (metric::STATE_L0_FILES, None, self.cleanup.l0_files as f64),
+            (metric::CLEANUP_PAUSED, None, f64::from(u8::from(self.cleanup.paused))),
             (metric::BREAKER_OFFERED, None, flow.offered as f64),
             (metric::BREAKER_DIVERTED, None, flow.diverted as f64),
         ];
+        for runs in &self.cleanup.runs {
+            let strategy = Some(("strategy", runs.strategy.as_str()));
+            all.extend([
+                (metric::CLEANUP_RECLAIMED, strategy, runs.bytes as f64),
+                (metric::CLEANUP_ROWS, strategy, runs.rows as f64),
+                (metric::CLEANUP_RUNS, strategy, runs.runs as f64),
+                (metric::CLEANUP_READ, strategy, runs.read_bytes as f64),
+                (metric::CLEANUP_SECONDS, strategy, runs.micros as f64 / 1e6),
+            ]);
+        }
+        if let Some(at) = self.cleanup.compacted_millis {
+            all.push((metric::STATE_COMPACTED, None, seconds(at)));
+        }
         if let Some(age) = stock.oldest_age_millis {
             all.push((metric::STATE_OLDEST_AGE, None, seconds(age as i64)));
         }

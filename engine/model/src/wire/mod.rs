@@ -6,10 +6,12 @@
 //! (`content-encoding: zstd`); the in-process transport carries the same bytes.
 
 mod hello;
+mod cleanup;
 mod report;
 mod command;
 mod figure;
 
+pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use figure::Figure;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
@@ -182,6 +183,8 @@ pub struct StateSample {
     pub reclaim_micros: Histogram,
     /// Accesses by source line.
     pub sites: Vec<SiteSample>,
+    /// How its bytes are got back.
+    pub cleanup: CleanupSample,
     /// Which TTL holds, and why.
     pub ttl: TtlPolicy,
     /// The breaker.
@@ -309,7 +312,8 @@ pub struct SiteSample {
 pub struct JobEvent {
     /// Engine wall clock.
     pub wall_millis: i64,
-    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `ttl`, `loop`,
+    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `ttl`, `cleanup`,
+    /// `loop`,
     /// `clock_jump`,
     /// `source_paused`, `stopped`, `failed`.
     pub kind: String,

@@ -259,6 +259,7 @@ where
                 at_drop,
                 resident: table.resident_ages(&self.moment),
                 sweeps: table.recorder().sweeps(),
+                cleanup: table.cleanup(),
                 sites,
                 gate_version: versions.next().unwrap_or_default(),
                 ttl_version: table.ttl_version(),

@@ -1,6 +1,6 @@
 //! What a state shows of itself.
 
-use stateward_model::wire::StateStock;
+use stateward_model::wire::{CleanupSample, StateStock};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
 
 use super::{Moment, Table};
@@ -10,11 +10,21 @@ use crate::telemetry::Recorder;
 impl<R: Recorder> Table<R> {
     /// Bytes of written-off rows that compactions dropped in this run.
     pub(crate) fn reclaimed_bytes(&self) -> u64 {
-        self.shared_cut_off.dropped_so_far().1
+        self.shared_cut_off.dropped_bytes()
+    }
+
+    /// How bytes were got back.
+    pub(crate) fn cleanup(&self) -> CleanupSample {
+        CleanupSample {
+            runs: self.shared_cut_off.runs(),
+            l0_files: self.cache.l0_files(),
+            compacted_millis: self.shared_cut_off.compacted_millis(),
+            ..CleanupSample::default()
+        }
     }
 
     pub(super) fn unreclaimed_bytes(&self) -> u64 {
-        self.written_off_bytes.saturating_sub(self.shared_cut_off.dropped_so_far().1)
+        self.written_off_bytes.saturating_sub(self.shared_cut_off.dropped_bytes())
     }
 
     /// Stock figures at `moment`.

@@ -1,6 +1,6 @@
 //! What timers show of themselves.
 
-use stateward_model::wire::{StateStock, TimerSample};
+use stateward_model::wire::{CleanupSample, StateStock, TimerSample};
 
 use super::TimerTable;
 use crate::store::StateStore;
@@ -8,7 +8,7 @@ use crate::telemetry::StateSnapshot;
 
 impl TimerTable {
     pub(super) fn unreclaimed_bytes(&self) -> u64 {
-        self.written_off_bytes.saturating_sub(self.shared_cut_off.dropped_so_far().1)
+        self.written_off_bytes.saturating_sub(self.shared_cut_off.dropped_bytes())
     }
 
     /// The table as a state: entries are timers. They have no age; what is due is in
@@ -17,7 +17,7 @@ impl TimerTable {
         let mut sites = Vec::new();
         self.recorder.add_sites_to(&mut sites);
         let mut flow = self.recorder.flow_so_far();
-        flow.reclaimed_bytes = self.shared_cut_off.dropped_so_far().1;
+        flow.reclaimed_bytes = self.shared_cut_off.dropped_bytes();
         StateSnapshot {
             id: self.config.id,
             flow,
@@ -29,6 +29,12 @@ impl TimerTable {
                 clock_millis: now,
                 bucket_millis: self.ledger.width_millis(),
                 ..StateStock::default()
+            },
+            cleanup: CleanupSample {
+                runs: self.shared_cut_off.runs(),
+                l0_files: self.store.l0_files(),
+                compacted_millis: self.shared_cut_off.compacted_millis(),
+                ..CleanupSample::default()
             },
             sites,
             gate_version,

@@ -21,6 +21,8 @@ use std::ops::Bound;
 use std::path::Path;
 
 use super::slots::{Slot, Slots};
+use stateward_model::wire::CleanupStrategy;
+
 use super::{Dropping, HeapStore, Overflow, OwnedRow, SharedCutOff, StateStore, heap};
 use crate::codec::{row_ts, set_row_ts};
 use crate::error::Error;
@@ -101,6 +103,10 @@ impl WriteCache {
     /// Bytes of the state's live SST files; on the heap, of its keys and rows.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.rest.as_ref().map_or(self.content_bytes, |rest| rest.store.disk_bytes())
+    }
+
+    pub(crate) fn l0_files(&self) -> u64 {
+        self.rest.as_ref().map_or(0, |rest| rest.store.l0_files())
     }
 
     /// Tells whether the overlay is over its bound.
@@ -266,7 +272,7 @@ impl WriteCache {
         if self.rest.is_some() {
             return;
         }
-        let mut dropping = Dropping::start(cut_off);
+        let mut dropping = Dropping::start(cut_off, CleanupStrategy::Memory);
         let turn = SLOTS_A_TURN.min(self.slots.len());
         for _ in 0..turn {
             self.hand = if self.hand + 1 >= self.slots.len() { 0 } else { self.hand + 1 };
