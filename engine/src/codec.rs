@@ -171,6 +171,12 @@ pub(crate) fn row_value(row: &[u8]) -> &[u8] {
     row.get(ROW_HEADER_BYTES..).unwrap_or_default()
 }
 
+/// Key group of a row key.
+#[inline]
+pub(crate) fn group_of(row_key: &[u8]) -> u16 {
+    row_key.first_chunk::<GROUP_BYTES>().map_or(0, |group| u16::from_be_bytes(*group))
+}
+
 /// Logical bytes of an entry: key without its group, value without its header (SEMANTICS §9).
 #[inline]
 pub(crate) fn logical_bytes(row_key: &[u8], row: &[u8]) -> u64 {

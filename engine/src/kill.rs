@@ -16,6 +16,11 @@ pub const POINTS: [&str; 9] = [
     "after-log-cut",
 ];
 
+/// The instants of a rescale, in their order; an epoch does not meet them.
+#[cfg(feature = "kill-points")]
+pub const RESCALE_POINTS: [&str; 3] =
+    ["mid-rescale", "before-rescale-commit", "after-rescale-commit"];
+
 /// Kills the process here, as `kill -9` does, if `STATEWARD_KILL_AT` is `point:n` and this is the
 /// n-th time that `point` is reached.
 #[cfg(feature = "kill-points")]

@@ -43,7 +43,7 @@ pub use job::{
     FuturePolicy, Job, JobBuilder, JobHandle, KeyedStream, Record, RunOptions, Stream, Watermarks,
 };
 #[cfg(feature = "kill-points")]
-pub use kill::POINTS as KILL_POINTS;
+pub use kill::{POINTS as KILL_POINTS, RESCALE_POINTS};
 pub use operator::{Context, Open, ProcessFunction, Timer, Timers};
 pub use sink::{CollectSink, FileSink, Prepared, Sink, SinkContext, SinkWriter};
 pub use source::{

@@ -9,5 +9,6 @@ mod crash;
 mod exact;
 mod full_disk;
 mod powercut;
+mod rescale;
 mod server_kill;
 mod tidy;

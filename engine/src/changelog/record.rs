@@ -110,6 +110,16 @@ pub(crate) struct StateMeta {
 }
 
 impl ShardMeta {
+    /// What is said of a state.
+    pub(crate) fn state(&self, id: u16) -> Option<&StateMeta> {
+        self.states.iter().find(|(other, _)| *other == id).map(|(_, meta)| meta)
+    }
+
+    /// What is said of an operator.
+    pub(crate) fn operator(&self, uid: &str) -> Option<&OperatorMeta> {
+        self.operators.iter().find(|meta| meta.sample.operator == uid)
+    }
+
     /// Replaces what is said of a state.
     pub(crate) fn set_state(&mut self, id: u16, meta: StateMeta) {
         self.states.retain(|(other, _)| *other != id);

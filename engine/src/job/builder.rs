@@ -13,7 +13,7 @@ use stateward_model::wire::{EdgeDeclaration, NodeDeclaration, NodeKind, StateDec
 use stateward_model::{DEFAULT_KEY_GROUPS, Name};
 
 use super::exchange::{KeyEncoder, Route};
-use super::graph::{EdgeSpec, MakeNode, NodeSpec, Port, ShardBuild};
+use super::graph::{EdgeSpec, MakeNode, NodeSpec, Port, ShardBuild, spill_dir};
 use super::sink::SinkNode;
 use super::source::{SourceNode, Watermarks};
 use crate::breaker::Spill;
@@ -160,6 +160,7 @@ impl JobBuilder {
             partitions,
             replay_factor,
             make,
+            settle: None,
         });
         Stream { declared: Rc::clone(&self.declared), node, port: Port::Main, record: PhantomData }
     }
@@ -321,8 +322,14 @@ impl<T: Record> Stream<T> {
     /// Ends the stream in a sink.
     #[track_caller]
     pub fn sink(&self, uid: &str, sink: impl Sink<T>) {
-        let spec = node_spec(uid, NodeKind::Sink, &sink.detail());
+        let mut spec = node_spec(uid, NodeKind::Sink, &sink.detail());
         let name = uid.to_owned();
+        let sink = Arc::new(sink);
+        let (settled, uid) = (Arc::clone(&sink), uid.to_owned());
+        spec.settle = Some(Box::new(move |shard, job_dir, position| {
+            let context = SinkContext { uid: uid.clone(), shard, job_dir: job_dir.to_owned() };
+            settled.open(context, Some(position))?.close()
+        }));
         self.connect(spec, Route::Forward, |node| {
             Box::new(move |build: &mut ShardBuild<'_>| {
                 let input = build.input::<T>(node)?;
@@ -350,6 +357,7 @@ fn node_spec(uid: &str, kind: NodeKind, detail: &str) -> NodeSpec {
         partitions: 0,
         replay_factor: 1.0,
         make: Box::new(|_| Err(Error::Declaration("a node without a body".into()))),
+        settle: None,
     }
 }
 
@@ -400,7 +408,7 @@ impl<K: Key + ?Sized, T: Record> KeyedStream<K, T> {
                 let mut states = Vec::new();
                 let function = open(&mut Open::new(&mut states))?;
                 let meta = build.operator_meta(&name);
-                let dir = format!("spill/shard-{}/{name}", build.shard);
+                let dir = spill_dir(&build.job_dir, build.shard, &name);
                 let parts = KeyedParts {
                     operator: name.clone(),
                     input: build.input::<T>(node)?,
@@ -410,7 +418,7 @@ impl<K: Key + ?Sized, T: Record> KeyedStream<K, T> {
                     function: Box::new(function),
                     tables: build.tables(&name)?,
                     timers: build.timers(&name, &meta)?,
-                    spill: Spill::open(&build.job_dir.join(dir), meta.spill)?,
+                    spill: Spill::open(&dir, meta.spill)?,
                     groups: build.groups,
                     first_epoch: build.first_epoch,
                     meta,

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::control::JobControl;
 use super::recovery::checkpoints;
+use super::saved::About;
 use super::shard::FromShard;
 use crate::changelog::{CommitRecord, LogPosition, SegmentedLog};
 use crate::clock::Clock;
@@ -226,14 +227,8 @@ impl Coordinator {
     }
 
     fn publish(&mut self, epoch: u64, unfinished: &Path, dir: &Path) -> Result<(), Error> {
-        let about = unfinished.join("about.json");
-        let text = format!(
-            "{{\"version\":1,\"applied_epoch\":{epoch},\"shards\":{},\"wall_millis\":{}}}\n",
-            self.shards,
-            self.clock.now_millis()
-        );
-        durable::write_synced(&about, text.as_bytes())?;
-        durable::sync_dir(unfinished)?;
+        let wall_millis = self.clock.now_millis();
+        About::new(epoch, self.shards, self.generation, wall_millis).write(unfinished)?;
         kill::point("before-checkpoint-rename");
         let published = dir.join(epoch.to_string());
         durable::rename(unfinished, &published)?;

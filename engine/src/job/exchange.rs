@@ -238,9 +238,14 @@ impl<T> Target<T> {
     }
 }
 
-/// The shard that owns a key group: ranges of equal size.
+/// The shard that owns the key group of a hash.
 pub(crate) fn shard_of(hash: u64, groups: u16, shards: usize) -> usize {
-    usize::from(key_group(hash, groups)) * shards / usize::from(groups.max(1))
+    shard_of_group(key_group(hash, groups), groups, shards)
+}
+
+/// The shard that owns a key group: ranges of equal size.
+pub(crate) fn shard_of_group(group: u16, groups: u16, shards: usize) -> usize {
+    usize::from(group) * shards / usize::from(groups.max(1))
 }
 
 struct Channel<T> {

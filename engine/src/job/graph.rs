@@ -1,7 +1,7 @@
 //! The declared topology, typed parts hidden behind closures, and how a shard instantiates it.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -28,6 +28,19 @@ use crate::telemetry::Counters;
 pub(crate) type MakeNode =
     Box<dyn Fn(&mut ShardBuild<'_>) -> Result<Box<dyn Node>, Error> + Send + Sync>;
 
+/// Publishes what a sink of a shard that is no more had committed: shard, job's folder, position.
+pub(crate) type SettleSink = Box<dyn Fn(usize, &Path, &[u8]) -> Result<(), Error> + Send + Sync>;
+
+/// Where an operator's diverted events wait.
+pub(crate) fn spill_dir(job_dir: &Path, shard: usize, operator: &str) -> PathBuf {
+    job_dir.join(format!("spill/shard-{shard}/{operator}"))
+}
+
+/// Where the records wait that a barrier overtook.
+pub(crate) fn held_dir(job_dir: &Path, shard: usize, operator: &str) -> PathBuf {
+    job_dir.join(format!("held/shard-{shard}/{operator}"))
+}
+
 /// A node as declared.
 pub(crate) struct NodeSpec {
     pub(crate) uid: String,
@@ -38,6 +51,8 @@ pub(crate) struct NodeSpec {
     pub(crate) partitions: u32,
     pub(crate) replay_factor: f64,
     pub(crate) make: MakeNode,
+    /// Of a sink.
+    pub(crate) settle: Option<SettleSink>,
 }
 
 /// Which of a node's outputs an edge leaves from.
@@ -187,7 +202,7 @@ impl ShardBuild<'_> {
             tables.push(table);
         }
         let waits = tables.iter().any(|table| table.clock() == ClockKind::EventTime);
-        let dir = self.job_dir.join(format!("held/shard-{}/{operator}", self.shard));
+        let dir = held_dir(&self.job_dir, self.shard, operator);
         let held = waits.then(|| Spill::open(&dir, meta.held)).transpose()?;
         Ok(OperatorTimers::new(tables, held))
     }

@@ -13,7 +13,7 @@ use crate::schema::Evolution;
 use crate::state::StateConfig;
 
 /// Version of the folder's layout.
-const LAYOUT_VERSION: u32 = 3;
+const LAYOUT_VERSION: u32 = 4;
 
 /// One state that the folder knows, whether or not the code still declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,14 @@ pub(crate) struct StateEntry {
     pub(crate) families: Vec<String>,
 }
 
+/// Where the sink of a shard had come to that a rescale did away with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetiredSink {
+    pub(crate) shard: usize,
+    pub(crate) uid: String,
+    pub(crate) position: Vec<u8>,
+}
+
 /// `job.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
@@ -41,6 +49,16 @@ pub(crate) struct Manifest {
     pub(crate) key_groups: u16,
     pub(crate) generation: u32,
     pub(crate) states: Vec<StateEntry>,
+    #[serde(default)]
+    pub(crate) retired_sinks: Vec<RetiredSink>,
+}
+
+impl Manifest {
+    /// Names of the column families of a shard's database.
+    pub(crate) fn rocks_families(&self) -> Vec<String> {
+        let on_rocks = self.states.iter().filter(|state| state.backend == "rocksdb");
+        on_rocks.map(|state| format!("state-{:03}", state.id)).collect()
+    }
 }
 
 /// A job's folder, locked.
@@ -85,19 +103,26 @@ impl JobFolder {
                 key_groups: job.key_groups,
                 generation: 0,
                 states: Vec::new(),
+                retired_sinks: Vec::new(),
             },
             Err(e) => return Err(Error::io("read", &path)(e)),
         };
-        self.check_layout(job, &manifest)?;
+        self.check_groups(job, &manifest)?;
         for state in &mut job.states {
             self.register(state, &mut manifest)?;
         }
-        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::Codec {
+        self.write(&manifest)?;
+        Ok(manifest)
+    }
+
+    /// Replaces the manifest, durably.
+    pub(crate) fn write(&self, manifest: &Manifest) -> Result<(), Error> {
+        let path = self.path.join("job.json");
+        let text = serde_json::to_vec_pretty(manifest).map_err(|e| Error::Codec {
             place: path.display().to_string(),
             detail: e.to_string(),
         })?;
-        durable::replace(&path, &text)?;
-        Ok(manifest)
+        durable::replace(&path, &text)
     }
 
     fn refuse(&self, detail: String) -> Error {
@@ -117,15 +142,13 @@ impl JobFolder {
         Ok(manifest)
     }
 
-    fn check_layout(&self, job: &Job, manifest: &Manifest) -> Result<(), Error> {
-        let asked = (job.parallelism, job.key_groups);
-        let kept = (manifest.shards, manifest.key_groups);
-        if asked == kept {
+    fn check_groups(&self, job: &Job, manifest: &Manifest) -> Result<(), Error> {
+        if job.key_groups == manifest.key_groups {
             return Ok(());
         }
         Err(self.refuse(format!(
-            "it was written with {} shards and {} key groups, the job asks for {} and {}; rescaling is not built yet: run it as before, or in another folder",
-            kept.0, kept.1, asked.0, asked.1
+            "it was written with {} key groups, the job asks for {}; their number is for ever: run it as before, or in another folder",
+            manifest.key_groups, job.key_groups
         )))
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::manifest::{JobFolder, Manifest};
+use super::saved::{About, read_shard_meta};
 use crate::changelog::{
     CommitRecord, Entry, FrameReader, LogPosition, ShardMeta, for_each_row, segments,
 };
@@ -20,9 +21,6 @@ use crate::state::StateKind;
 use crate::store::{
     Change, CutOff, HeapStore, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
 };
-
-/// The name of a shard's meta file in a checkpoint.
-pub(crate) const SHARD_META_FILE: &str = "shard.meta";
 
 /// What the commit log says.
 #[derive(Clone, Debug, Default)]
@@ -108,9 +106,11 @@ impl Recovery<'_> {
         let committed = self.history.last_epoch();
         for (epoch, dir) in checkpoints(&self.folder.path)? {
             if epoch > committed {
+                // made by a rescale that never came to its commit; its number will be used again
+                fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
                 continue;
             }
-            match self.start_at(epoch, Some(&dir)) {
+            match self.check_layout(&dir).and_then(|()| self.start_at(epoch, Some(&dir))) {
                 Ok(shards) => return Ok(shards),
                 Err(e) if e.is_disk_full() => return Err(e),
                 Err(e) => {
@@ -128,6 +128,23 @@ impl Recovery<'_> {
             });
         }
         self.start_at(0, None)
+    }
+
+    /// A checkpoint of another layout of shards cannot be used: the log behind it is another one's.
+    fn check_layout(&self, dir: &Path) -> Result<(), Error> {
+        let about = About::read(dir)?;
+        let (is, kept) =
+            ((about.shards, about.generation), (self.manifest.shards, self.manifest.generation));
+        if is == kept {
+            return Ok(());
+        }
+        Err(Error::Folder {
+            path: dir.to_path_buf(),
+            detail: format!(
+                "it is of {} shards, generation {}, the job is of {}, generation {}",
+                is.0, is.1, kept.0, kept.1
+            ),
+        })
     }
 
     fn oldest_log(&self) -> Result<Option<u64>, Error> {
@@ -257,16 +274,6 @@ fn apply_rows(state: u16, rows: &[u8], into: &mut RecoveredShard) -> Result<bool
         }
     }
     Ok(whole)
-}
-
-/// Reads what a shard wrote beside its rows into a checkpoint.
-pub(crate) fn read_shard_meta(saved: &Path) -> Result<ShardMeta, Error> {
-    let mut frames = FrameReader::open(&saved.join(SHARD_META_FILE))?;
-    let mut payload = Vec::new();
-    if !frames.next(&mut payload)? {
-        return Err(frames.damaged());
-    }
-    frames.decode(&payload)
 }
 
 /// Hard-links the immutable files of a database, copies the others.

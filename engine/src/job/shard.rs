@@ -9,8 +9,8 @@ use crossbeam_channel::Sender;
 
 use super::control::JobControl;
 use super::node::{Node, NodeEnv, Polled, encode_entry};
-use super::recovery::SHARD_META_FILE;
-use crate::changelog::{Entry, LogPosition, OperatorMeta, SegmentedLog, ShardMeta, put_frame};
+use super::saved::write_shard_meta;
+use crate::changelog::{Entry, LogPosition, OperatorMeta, SegmentedLog, ShardMeta};
 use crate::clock::Clock;
 use crate::durable;
 use crate::error::Error;
@@ -208,13 +208,7 @@ impl Shard {
         }
         kill::point("mid-checkpoint");
         self.db.checkpoint(&dir.join("db"), &self.families)?;
-        let meta = postcard::to_stdvec(&self.meta)
-            .map_err(|e| Error::Codec { place: "checkpoint".into(), detail: e.to_string() })?;
-        let mut frame = Vec::new();
-        put_frame(&meta, &mut frame);
-        let path = dir.join(SHARD_META_FILE);
-        durable::write_synced(&path, &frame)?;
-        durable::sync_dir(&dir)
+        write_shard_meta(&dir, &self.meta)
     }
 
     fn publish(&mut self) {

@@ -16,6 +16,7 @@ use super::handle::JobHandle;
 use super::manifest::{JobFolder, Manifest};
 use super::options::RunOptions;
 use super::recovery::{CommitHistory, RecoveredShard, Recovery};
+use super::rescale::Rescale;
 use super::shard::{FromShard, Shard};
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
@@ -35,11 +36,26 @@ impl Job {
     /// source or sink cannot be opened; the text names the place and the way out.
     pub fn start(mut self, options: RunOptions) -> Result<JobHandle, Error> {
         let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
-        let manifest = folder.reconcile(&mut self)?;
-        let history = CommitHistory::read(&folder.path.join("changelog/commits"))?;
+        let mut manifest = folder.reconcile(&mut self)?;
+        let commits = folder.path.join("changelog/commits");
+        let mut history = CommitHistory::read(&commits)?;
         let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes)
             .clock(Arc::clone(&options.clock));
         let mut told = Vec::new();
+        if let Some(last) = &history.last
+            && last.generation != manifest.generation
+        {
+            // a rescale was cut off behind its commit
+            (manifest.shards, manifest.generation) = (last.shards.len(), last.generation);
+            folder.write(&manifest)?;
+        }
+        let mut rescaled = None;
+        if manifest.shards != self.parallelism {
+            let (job, clock) = (&self, options.clock.as_ref());
+            let rescale = Rescale { folder: &folder, job, rocks: &rocks, history: &history, clock };
+            rescaled = Some(rescale.run(&mut manifest, |text| told.push(text))?);
+            history = CommitHistory::read(&commits)?;
+        }
         let recovery =
             Recovery { folder: &folder, manifest: &manifest, rocks: &rocks, history: &history };
         let recovered = recovery.run(|text| told.push(text))?;
@@ -51,6 +67,9 @@ impl Job {
         let text =
             format!("{verb} at epoch {} on {} shards", history.last_epoch(), manifest.shards);
         control.log.note(options.clock.as_ref(), verb, text);
+        if let Some(text) = rescaled {
+            control.log.note(options.clock.as_ref(), "rescaled", text);
+        }
         for text in told {
             tracing::warn!("{text}");
             control.log.note(options.clock.as_ref(), "checkpoint_failed", text);
@@ -233,7 +252,7 @@ impl Starting {
                 to_coordinator: to_coordinator.clone(),
                 job_dir: self.folder.path.clone(),
                 first_epoch: self.first_epoch,
-                families: rocks_families(&self.manifest),
+                families: self.manifest.rocks_families(),
             };
             let (made, alive) = (made.clone(), alive.clone());
             threads.push(self.thread(&format!("stateward-shard-{index}"), move || {
@@ -273,11 +292,6 @@ impl Starting {
         let (link, threads) = Link::start(Arc::clone(transport), hello, version, &self.control)?;
         Ok((Some(link), threads))
     }
-}
-
-fn rocks_families(manifest: &Manifest) -> Vec<String> {
-    let on_rocks = manifest.states.iter().filter(|state| state.backend == "rocksdb");
-    on_rocks.map(|state| format!("state-{:03}", state.id)).collect()
 }
 
 /// What a shard's thread makes its shard from.

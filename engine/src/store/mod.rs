@@ -18,7 +18,7 @@ use crate::error::Error;
 
 pub(crate) use cache::{Scanned, WriteCache};
 pub(crate) use cut_off::{CutOff, Dropping, Manual, SharedCutOff};
-pub(crate) use heap::HeapStore;
+pub(crate) use heap::{HeapStore, save as save_heap};
 pub(crate) use ledger::{Ledger, resident_ages};
 pub(crate) use overflow::Overflow;
 pub(crate) use range::Range;

@@ -34,6 +34,17 @@ pub(crate) struct RecentlyGone {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecentSnapshot(Vec<(u64, i64)>);
 
+impl RecentSnapshot {
+    /// What several shards remember together, the newest of a bounded number.
+    pub(crate) fn union(parts: &[&Self]) -> Self {
+        let mut all: Vec<(u64, i64)> =
+            parts.iter().flat_map(|part| part.0.iter().copied()).collect();
+        all.sort_by_key(|(_, stamp)| *stamp);
+        let surplus = all.len().saturating_sub(KEYS_MAX);
+        Self(all.split_off(surplus))
+    }
+}
+
 impl RecentlyGone {
     /// An expired entry with stamp `ts` was removed.
     pub(crate) fn insert(&mut self, hash: u64, ts: i64) {

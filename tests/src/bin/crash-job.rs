@@ -10,9 +10,9 @@ use anyhow::Context;
 use stateward_engine::{Action, JobHandle};
 use stateward_model::breaker::Phase;
 use stateward_tests::crash::{
-    BREAKER_OPEN_FILE, COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, TIMERS, TRIPPED_FILE, TURN,
-    WRITER, breaker_job, breaker_options, check_conservation, count_job, count_options, flow_job,
-    flow_options, timer_job, timer_options, wait_for,
+    BREAKER_OPEN_FILE, COUNT, OUTCOME_FILE, Outcome, RECOVERED_FILE, SHARDS_VARIABLE, TIMERS,
+    TRIPPED_FILE, TURN, WRITER, breaker_job, breaker_options, check_conservation, count_job,
+    count_options, flow_job, flow_options, timer_job, timer_options, wait_for,
 };
 
 /// Turns of waiting between two looks at the figures, which cost a walk through the folder.
@@ -28,7 +28,11 @@ fn main() -> anyhow::Result<()> {
     let (data_dir, input) = (PathBuf::from(data_dir), PathBuf::from(input));
     match plan.as_str() {
         "flow" => {
-            let handle = flow_job(&input)?.start(flow_options(&data_dir))?;
+            let shards = match std::env::var(SHARDS_VARIABLE) {
+                Ok(text) => text.parse().context(SHARDS_VARIABLE)?,
+                Err(_) => 2,
+            };
+            let handle = flow_job(&input, shards)?.start(flow_options(&data_dir))?;
             std::fs::write(data_dir.join(RECOVERED_FILE), handle.epoch().to_string())?;
             to_its_end(handle, &data_dir)
         }

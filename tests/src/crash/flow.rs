@@ -64,12 +64,15 @@ pub fn flow_options(data_dir: &Path) -> RunOptions {
         .store_bytes(8 << 20, 256 << 10)
 }
 
+/// Names the environment variable with the number of shards of a life; 2 without it.
+pub const SHARDS_VARIABLE: &str = "STATEWARD_CRASH_SHARDS";
+
 /// Builds the job that reads `input`; everything it writes is below its own folder.
 ///
 /// # Errors
 /// Where the declaration is wrong.
-pub fn flow_job(input: &Path) -> Result<Job, Error> {
-    let mut job = JobBuilder::new(FLOW).parallelism(2);
+pub fn flow_job(input: &Path, shards: usize) -> Result<Job, Error> {
+    let mut job = JobBuilder::new(FLOW).parallelism(shards);
     let source = FileSource::ndjson(input, |event: Event| {
         let ts = event.ts;
         [Timed { value: event, ts }]

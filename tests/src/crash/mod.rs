@@ -16,7 +16,7 @@ mod life;
 pub use breaker::{WRITER, breaker_job, breaker_options};
 pub use count::{COUNT, check_counts, count_job, count_options, write_count_input};
 pub use event::{Event, write_input};
-pub use flow::{ENRICH, FLOW, MERGE, flow_job, flow_options};
+pub use flow::{ENRICH, FLOW, MERGE, SHARDS_VARIABLE, flow_job, flow_options};
 pub use life::{Ended, Life, Program};
 pub use random::Random;
 pub use remains::{Remains, StateKey};

@@ -1,5 +1,6 @@
 //! Whole jobs in memory: results, restarts, breakers.
 
+mod rescale;
 mod timer;
 
 use std::collections::BTreeMap;

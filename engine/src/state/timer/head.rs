@@ -7,7 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::key::{Due, RowKey, first_at, group_of, time_of};
+use super::key::{Due, RowKey, first_at, time_of};
+use crate::codec::group_of;
 
 /// Timers that the head holds at most.
 const HEAD_TIMERS_MAX: usize = 16_384;

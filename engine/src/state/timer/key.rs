@@ -71,11 +71,6 @@ pub(super) fn first_at(group: u16, time: i64) -> RowKey {
     key.as_slice().into()
 }
 
-/// Key group of a row key.
-pub(super) fn group_of(key: &[u8]) -> u16 {
-    key.first_chunk::<GROUP_BYTES>().map_or(0, |bytes| u16::from_be_bytes(*bytes))
-}
-
 /// When a timer is due.
 pub(crate) fn time_of(key: &[u8]) -> i64 {
     key.get(GROUP_BYTES..HEADER_BYTES).and_then(i64::decode).unwrap_or(i64::MIN)
@@ -120,6 +115,7 @@ impl PartialOrd for Due {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::group_of;
     use proptest::prelude::*;
 
     proptest! {

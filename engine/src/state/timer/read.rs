@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use stateward_model::key_hash;
 
-use super::key::{RowKey, group_of};
+use super::key::RowKey;
 use super::overlay::{Below, Slot};
 use super::{TimerTable, timer_bytes};
-use crate::codec::row_ts;
+use crate::codec::{group_of, row_ts};
 use crate::error::Error;
 use crate::store::StateStore;
 
