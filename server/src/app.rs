@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stateward_model::alert::Rule;
 use stateward_model::view::{
     AlertsPage, AuditPage, BreakerCard, CommandView, JobRow, LineageGraph, OrderRequest, Overview,
-    SeriesAnswer, SeriesQuery, StateDetail, StatesPage, StatesQuery,
+    SeriesAnswer, SeriesQuery, StateDetail, StateFacts, StatesPage, StatesQuery,
 };
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
@@ -64,6 +64,14 @@ impl App {
         state: &str,
     ) -> Result<StateDetail, ApiError> {
         query::detail(&self.core, [namespace, job, operator, state]).await
+    }
+
+    /// Answers what the tab of a state's TTL and cleanup shows.
+    ///
+    /// # Errors
+    /// For an unknown job or state.
+    pub async fn facts(&self, of: &[String; 4]) -> Result<StateFacts, ApiError> {
+        query::facts(&self.core, of.each_ref().map(String::as_str)).await
     }
 
     /// Answers the lines of a chart.

@@ -22,6 +22,7 @@ use stateward_tests::crash::{
 };
 
 const SEED: u64 = 2013;
+/// Of the job with two exchanges.
 const RECORDS: u64 = 40_000;
 /// Kills of one job before it may come to its end.
 const KILLS_IN_A_ROW: u64 = 6;
@@ -142,7 +143,7 @@ fn undisturbed_flow(dir: &Path, input: &Path) -> Remains {
 /// §4.1, §4.7, §4.8: killed at every point of an epoch and at any other time, a job loses nothing
 /// and repeats nothing, in outputs and in states.
 #[test]
-fn killed_jobs_end_like_one_that_was_not() {
+fn soak_killed_jobs_end_like_one_that_was_not() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("events.ndjson");
     println!("seed {SEED}");
@@ -257,7 +258,7 @@ fn a_killed_breaker_leaves_nothing_and_loses_nothing() {
 /// §4.1, §4.8, §5.1: killed at every point of an epoch and at other times, a job loses no firing and
 /// repeats none, on either clock, and a timer that did not fire is pending.
 #[test]
-fn killed_timers_fire_once_each() {
+fn soak_killed_timers_fire_once_each() {
     const TIMER_RECORDS: u64 = 60_000;
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("numbers.ndjson");

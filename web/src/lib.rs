@@ -28,12 +28,16 @@ mod component;
 mod api;
 mod live;
 mod page;
+#[cfg(not(feature = "hydrate"))]
+mod panel;
 mod app;
 
 pub use api::{Act, Ask, Backend, Fetched};
 pub use app::{App, Site, shell};
 pub use i18n::{Lang, Preferences, Theme};
 pub use page::states_csv;
+#[cfg(not(feature = "hydrate"))]
+pub use panel::{TtlQuery, ttl_and_cleanup};
 
 /// The one style sheet.
 pub const STYLE: &str = include_str!("../style/main.css");

@@ -13,6 +13,11 @@ use crate::format;
 pub struct Tick(ReadSignal<u32>);
 
 impl Tick {
+    /// Ticks at no time.
+    pub fn never() -> Self {
+        Self(signal(0).0)
+    }
+
     /// Subscribes the caller; the number grows with every tick.
     pub fn track(self) -> u32 {
         self.0.get()

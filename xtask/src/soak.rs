@@ -17,6 +17,7 @@ use crate::prerequisite;
 use crate::step::{self, Steps};
 use crate::totals::{Closing, Totals};
 use crate::usage::value_of;
+use crate::web;
 
 /// What a verdict depends on.
 const SOURCES: &[&str] = &["engine", "server", "web", "tests", "migrations", "Cargo.lock"];
@@ -46,9 +47,11 @@ struct Verdict {
 pub(crate) fn soak(args: &[String]) -> Outcome {
     let choice = Choice::parse(args)?;
     let started = Instant::now();
-    let mut steps = Steps::new(3);
+    let mut steps = Steps::new(4);
     steps.next("checking what this machine has");
     prerequisite::ensure(prerequisite::BUILD)?;
+    steps.next("packing the pages, which the server carries");
+    web::build_for_test()?;
     steps.next("building the tests for release (the first time, RocksDB takes 10 to 20 min)");
     // some tests start the programs, which `cargo test` builds only for the tests' own package
     let mut build = environment::cargo()?;

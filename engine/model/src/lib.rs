@@ -11,6 +11,7 @@ mod ttl;
 mod ttl_policy;
 mod table;
 mod histogram;
+mod duration;
 pub mod metric;
 pub mod breaker;
 pub mod wire;
@@ -19,6 +20,7 @@ mod verdict;
 pub mod view;
 mod problem;
 
+pub use duration::{ParseTtlError, parse_duration, parse_ttl};
 pub use histogram::{HISTOGRAM_BUCKETS, Histogram, bucket_lower_bound, bucket_of};
 pub use identity::{
     DEFAULT_KEY_GROUPS, NAME_LEN_MAX, Name, NameError, StateIdentity, key_group, key_hash,
@@ -26,5 +28,7 @@ pub use identity::{
 pub use problem::{Problem, ProblemKind};
 pub use table::{AsOf, CellVersion, ColumnScan, DeleteMarker, FamilyRule, Fate};
 pub use ttl::{ClockKind, TtlRule, UpdateType, Visibility, expired, write_off_limit};
-pub use ttl_policy::{PastTtl, TtlOverride, TtlPolicy, UNDO_WINDOW_MILLIS};
+pub use ttl_policy::{
+    PastTtl, TtlOverride, TtlPolicy, TtlPreview, UNDO_WINDOW_MILLIS, preview_ttl,
+};
 pub use verdict::{Evidence, Verdict, VerdictKind, judge};

@@ -363,7 +363,7 @@ mod tests {
     /// §2.2 to §2.4: the rule against itself written naively, at random instants, while whatever it
     /// says is gone for good is removed after some of them; every branch taken.
     #[test]
-    fn agrees_with_the_naive_rule_whatever_was_removed() {
+    fn soak_agrees_with_the_naive_rule_whatever_was_removed() {
         let cases = if std::env::var_os("STATEWARD_SOAK").is_some() { 100_000 } else { 2_000 };
         let config = Config { cases, failure_persistence: None, ..Config::default() };
         let mut runner =

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::{Histogram, bucket_lower_bound};
+
 /// How long a shortened TTL only hides, in ms of wall clock.
 pub const UNDO_WINDOW_MILLIS: i64 = 3_600_000;
 
@@ -138,6 +140,39 @@ impl TtlPolicy {
     }
 }
 
+/// What a changed TTL would do at once to what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TtlPreview {
+    /// Entries that would no longer be seen.
+    pub hides: u64,
+    /// Entries that would be seen again.
+    pub returns: u64,
+    /// By how many either may be off: entries whose age is about one of the two TTLs.
+    pub error: u64,
+}
+
+/// Says what putting one TTL in place of another would do at once, by the ages of the residents, in
+/// ms (SEMANTICS §1.14).
+pub fn preview_ttl(
+    ages: &Histogram,
+    now_millis: Option<i64>,
+    then_millis: Option<i64>,
+) -> TtlPreview {
+    let mut preview = TtlPreview::default();
+    let bound = |ttl: Option<i64>| ttl.map_or(u64::MAX, |ttl| ttl.max(0) as u64);
+    let (now, then) = (bound(now_millis), bound(then_millis));
+    for &(bucket, count) in &ages.buckets {
+        let from = bucket_lower_bound(bucket.into());
+        let to = bucket_lower_bound(usize::from(bucket) + 1);
+        let (hidden_now, hidden_then) = (from >= now, from >= then);
+        preview.hides += if hidden_then && !hidden_now { count } else { 0 };
+        preview.returns += if hidden_now && !hidden_then { count } else { 0 };
+        let cuts = |ttl: u64| from < ttl && ttl < to;
+        preview.error += if now != then && (cuts(now) || cuts(then)) { count } else { 0 };
+    }
+    preview
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +247,27 @@ mod tests {
                 prop_assert_eq!(policy.kept_millis(), kept);
                 prop_assert_eq!(policy.undo_until_millis().is_some(), longer(kept, effective));
             }
+        }
+    }
+
+    proptest! {
+        /// §1.14: the preview against the ages themselves, within its stated error.
+        #[test]
+        fn a_preview_is_as_exact_as_it_says(
+            ages in prop::collection::vec(0_u64..100_000, 0..200),
+            now in prop::option::of(1_i64..100_000),
+            then in prop::option::of(1_i64..100_000),
+        ) {
+            let mut counts = vec![0; crate::HISTOGRAM_BUCKETS];
+            for age in &ages {
+                counts[crate::bucket_of(*age)] += 1;
+            }
+            let preview = preview_ttl(&Histogram::from_dense(&counts, 0), now, then);
+            let dead = |age: u64, ttl: Option<i64>| ttl.is_some_and(|ttl| age >= ttl as u64);
+            let hides = ages.iter().filter(|age| dead(**age, then) && !dead(**age, now)).count();
+            let returns = ages.iter().filter(|age| dead(**age, now) && !dead(**age, then)).count();
+            prop_assert!(preview.hides.abs_diff(hides as u64) <= preview.error);
+            prop_assert!(preview.returns.abs_diff(returns as u64) <= preview.error);
         }
     }
 

@@ -10,7 +10,9 @@ use crate::alert::{Instance, Phase as AlertPhase, Rule};
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
 use crate::ttl::{ClockKind, UpdateType, Visibility};
+use crate::ttl_policy::TtlPolicy;
 use crate::verdict::Verdict;
+use crate::wire::CleanupSample;
 use crate::wire::{
     CommandProgress, EdgeDeclaration, NodeDeclaration, OperatorSample, SiteSample, SourceSample,
     StateFlow, StateStock,
@@ -154,6 +156,19 @@ pub struct StateDetail {
     pub alerts: Vec<AlertRow>,
     /// What happened to it, newest first.
     pub events: Vec<Annotation>,
+}
+
+/// What the tab of a state's TTL and cleanup shows; the server makes a page of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateFacts {
+    /// The state.
+    pub detail: StateDetail,
+    /// Which TTL holds, and why.
+    pub ttl: TtlPolicy,
+    /// How its bytes are got back.
+    pub cleanup: CleanupSample,
+    /// Server clock.
+    pub at_millis: i64,
 }
 
 /// What became of an operator's events; `arrived = applied + spilled + late + dead_lettered` and

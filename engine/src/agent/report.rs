@@ -194,6 +194,7 @@ impl Reporter {
         }
         sample.sites.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.site.cmp(&b.site)));
         if let Some((_, policy)) = rulings.ttls.iter().find(|(id, _)| *id == config.id) {
+            sample.stock.ttl_millis = policy.effective_millis();
             sample.ttl = policy.clone();
         }
         if let Some((_, until)) = rulings.paused.iter().find(|(id, _)| *id == config.id) {

@@ -1,5 +1,7 @@
 //! Getting parameters and bodies out of requests, with problems instead of plain text on failure.
 
+use std::collections::BTreeMap;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -69,6 +71,19 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Json<T> {
             ApiError::bad_request(format!("the body is not the JSON expected here: {error}"))
         })?;
         Ok(Self(value))
+    }
+}
+
+/// The fields of a page's form.
+#[derive(Debug)]
+pub(super) struct Form(pub(super) BTreeMap<String, String>);
+
+impl<S: Sync> FromRequest<S> for Form {
+    type Rejection = ApiError;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let bytes = body_of(&parts.headers, body, JSON_BYTES_MAX).await?;
+        Ok(Self(url::form_urlencoded::parse(&bytes).into_owned().collect()))
     }
 }
 

@@ -4,6 +4,7 @@ mod extract;
 mod agent;
 mod overview;
 mod states;
+mod forms;
 mod series;
 mod jobs;
 mod alerts;
@@ -32,6 +33,7 @@ pub(crate) fn router(core: Arc<Core>, app: App, ui: Router) -> Router {
         .merge(agent::routes())
         .merge(overview::routes())
         .merge(states::routes())
+        .merge(forms::routes())
         .merge(series::routes())
         .merge(jobs::routes())
         .merge(alerts::routes())

@@ -1,6 +1,6 @@
 //! The state page.
 
-use stateward_model::view::{Annotation, StateDetail};
+use stateward_model::view::{Annotation, StateDetail, StateFacts};
 
 use super::row::row;
 use crate::breaker::card_of;
@@ -36,6 +36,18 @@ pub(crate) async fn detail(core: &Core, of: [&str; 4]) -> Result<StateDetail, Ap
     events.truncate(EVENTS_MAX as usize);
     page.events = events;
     Ok(page)
+}
+
+/// Answers the tab of a state's TTL and cleanup.
+pub(crate) async fn facts(core: &Core, of: [&str; 4]) -> Result<StateFacts, ApiError> {
+    let detail = detail(core, of).await?;
+    let [namespace, job_name, operator, state] = of;
+    let jobs = core.catalog.jobs();
+    let job = jobs.get(&(namespace.to_owned(), job_name.to_owned()));
+    let sample = job.and_then(|job| job.state(operator, state)).map(|found| found.sample.clone());
+    let sample = sample.unwrap_or_default();
+    let at_millis = core.clock.now_millis();
+    Ok(StateFacts { detail, ttl: sample.ttl, cleanup: sample.cleanup, at_millis })
 }
 
 fn from_memory(core: &Core, of: [&str; 4]) -> Result<StateDetail, ApiError> {

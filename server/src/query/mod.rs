@@ -14,7 +14,7 @@ mod federate;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use detail::detail;
+pub(crate) use detail::{detail, facts};
 pub(crate) use federate::federate;
 pub(crate) use filter::identity;
 pub(crate) use jobs::jobs;

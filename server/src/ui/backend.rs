@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stateward_model::{Problem, ProblemKind};
-use stateward_web::{Act, Ask, Backend, Fetched};
+use stateward_web::{Act, Ask, Backend, Fetched, Lang, TtlQuery};
 
 use crate::app::App;
 use crate::clock::Clock;
@@ -26,6 +26,21 @@ fn json<T: Serialize>(answer: Result<T, ApiError>) -> Result<String, Problem> {
     })
 }
 
+/// Renders the tab of a state's TTL and cleanup.
+async fn panel(app: &App, of: &[String; 4], query: &str) -> Result<String, Problem> {
+    let facts = app.facts(of).await.map_err(|error| error.problem())?;
+    let (mut asked, mut lang) = (TtlQuery::default(), Lang::default());
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "lang" => lang = Lang::parse(&value).unwrap_or(lang),
+            "ttl" => asked.preview = value.into_owned(),
+            "refused" => asked.refused = value.into_owned(),
+            _ => {}
+        }
+    }
+    Ok(stateward_web::ttl_and_cleanup(&facts, &asked, lang))
+}
+
 impl Backend for InServer {
     fn now_millis(&self) -> i64 {
         Clock::System.now_millis()
@@ -40,6 +55,7 @@ impl Backend for InServer {
                 Ask::State([namespace, job, operator, state]) => {
                     json(app.state(&namespace, &job, &operator, &state).await)
                 }
+                Ask::Panel(of, query) => panel(&app, &of, &query).await,
                 Ask::Series(query) | Ask::Over(query, _) => json(app.series(query).await),
                 Ask::Lineage(namespace, job) => json(app.lineage(&namespace, &job).await),
                 Ask::Jobs => json(app.jobs().await),

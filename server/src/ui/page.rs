@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -20,7 +20,7 @@ use super::asset;
 const CSV_ROWS_MAX: u32 = 1_000;
 
 /// Paths that belong to programs: what is missing there is a problem in JSON, not a page.
-const NOT_PAGES: [&str; 3] = ["/api/", "/prometheus/", "/pkg/"];
+const NOT_PAGES: [&str; 4] = ["/api/", "/prometheus/", "/pkg/", "/ui/"];
 
 /// Serves pages from a backend.
 pub(super) fn router(backend: Arc<dyn Backend>) -> Router {
@@ -31,6 +31,7 @@ pub(super) fn router(backend: Arc<dyn Backend>) -> Router {
         .route("/favicon.svg", get(icon))
         .route("/favicon.ico", get(icon))
         .route("/states.csv", get(csv))
+        .route("/ui/panels/{namespace}/{job}/{operator}/{state}", get(panel))
         .fallback(page)
         .with_state(backend)
 }
@@ -61,6 +62,19 @@ async fn csv(
         (header::CONTENT_DISPOSITION, "attachment; filename=\"states.csv\""),
     ];
     (kind, rows).into_response()
+}
+
+/// A part of a page, for the browser to put in.
+async fn panel(
+    State(backend): State<Arc<dyn Backend>>,
+    Path((namespace, job, operator, state)): Path<(String, String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let of = [namespace, job, operator, state];
+    match backend.read(Ask::Panel(of, query.unwrap_or_default())).await {
+        Ok(html) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),
+        Err(problem) => refused(&problem),
+    }
 }
 
 fn missing(path: &str) -> Response {

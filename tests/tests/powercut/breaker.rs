@@ -7,7 +7,7 @@ use stateward_tests::crash::{
     BREAKER_OPEN_FILE, Ended, Random, Remains, TRIPPED_FILE, WRITER, write_input,
 };
 
-use super::{Cut, Knife, RECORDS, SEED, is_rare, names_of, program, recovered_epoch, soaks};
+use super::{Cut, Knife, SEED, is_rare, names_of, program, records, recovered_epoch, soaks};
 
 const JOB: &str = "ab";
 
@@ -38,8 +38,7 @@ fn soak_a_power_cut_loses_nothing_of_a_spill_nor_a_decision() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("events.ndjson");
     println!("seed {SEED}");
-    // an optimized build is through the usual number before anybody can trip its breaker
-    write_input(&input, SEED, if soaks() { 8 * RECORDS } else { RECORDS }).unwrap();
+    write_input(&input, SEED, records()).unwrap();
     let whole = dir.path().join("whole");
     let ended = program("plain", &input).start(&whole, JOB, None).unwrap().wait().unwrap();
     assert_eq!(ended, Ended::Finished);

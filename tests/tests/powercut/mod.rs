@@ -15,10 +15,14 @@ use stateward_tests::crash::{
 use stateward_tests::powercut::{Names, Recorder, committed_epoch};
 
 const SEED: u64 = 77;
-const RECORDS: u64 = 40_000;
 
 fn soaks() -> bool {
     std::env::var_os("STATEWARD_SOAK").is_some()
+}
+
+/// Enough that a life lasts until it is cut off; an optimized build, which soaks are, is quicker.
+fn records() -> u64 {
+    if soaks() { 320_000 } else { 40_000 }
 }
 
 fn program(plan: &'static str, input: &Path) -> Program {
@@ -132,7 +136,7 @@ fn is_rare(point: &str) -> bool {
 fn soak_a_power_cut_loses_nothing_of_a_committed_epoch() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("numbers.ndjson");
-    let records = write_count_input(&input, 40_000).unwrap();
+    let records = write_count_input(&input, records()).unwrap();
     println!("seed {SEED}");
     let check = move |left: &Path| {
         check_counts(left, records).err().map_or_else(String::new, |e| e.to_string())
@@ -150,7 +154,7 @@ fn cut_off_a_large_job() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("events.ndjson");
     println!("seed {SEED}");
-    write_input(&input, SEED, RECORDS).unwrap();
+    write_input(&input, SEED, records()).unwrap();
     let program = program(FLOW, &input);
     let whole = dir.path().join("whole");
     assert_eq!(program.start(&whole, FLOW, None).unwrap().wait().unwrap(), Ended::Finished);

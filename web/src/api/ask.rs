@@ -14,6 +14,9 @@ pub enum Ask {
     States(StatesQuery),
     /// `GET /api/v1/states/{ns}/{job}/{operator}/{state}`.
     State([String; 4]),
+    /// HTML that the server makes: `GET /ui/panels/{ns}/{job}/{operator}/{state}`, with the query of
+    /// the page.
+    Panel([String; 4], String),
     /// `GET /api/v1/series`.
     Series(SeriesQuery),
     /// The same over a range that may move with the clock: becomes a `Series` when it is asked.
@@ -77,6 +80,7 @@ impl Ask {
             Self::Overview => "/api/v1/overview".into(),
             Self::States(query) => states(query),
             Self::State(of) => format!("/api/v1/states/{}", segments(of)),
+            Self::Panel(of, query) => format!("/ui/panels/{}?{query}", segments(of)),
             Self::Series(query) | Self::Over(query, _) => series(query),
             Self::Lineage(namespace, job) => {
                 format!("/api/v1/lineage/{}/{}", encode(namespace), encode(job))

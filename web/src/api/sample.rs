@@ -355,7 +355,12 @@ impl Sample {
         })
     }
 
-    fn state(&self, of: [String; 4]) -> Option<StateDetail> {
+    /// Name of its first state.
+    pub(crate) fn first_name(&self) -> String {
+        rows(self.states).into_iter().next().unwrap().state
+    }
+
+    pub(crate) fn state(&self, of: [String; 4]) -> Option<StateDetail> {
         let [_, _, _, state] = of;
         let row = rows(self.states).into_iter().find(|row| row.state == state)?;
         let site = |site: &str, kind, count| SiteSample {
@@ -511,6 +516,10 @@ impl Backend for Sample {
                     let problem = Problem::new(ProblemKind::NotFound, detail);
                     return Box::pin(std::future::ready(Err(problem)));
                 }
+            },
+            Ask::Panel(of, query) => match self.state(of) {
+                Some(detail) => crate::panel::sample(detail, &query),
+                None => String::new(),
             },
             Ask::Series(query) | Ask::Over(query, _) => json(&self.series(query)),
             Ask::Lineage(..) => json(&graph(self.states)),

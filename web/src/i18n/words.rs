@@ -165,6 +165,7 @@ words! {
     tab_storage: "Storage" | "存储";
     tab_breaker: "Breaker" | "熔断器";
     tab_alerts: "Alerts" | "告警";
+    tab_ttl: "TTL and cleanup" | "TTL 与清理";
     tab_history: "History" | "历史";
     event_time: "event time" | "事件时间";
     processing_time: "processing time" | "处理时间";

@@ -351,7 +351,7 @@ impl Run<'_> {
 /// overflows, barriers between the firings of one instant, checkpoints and crashes; the counts are
 /// exact at every barrier. The run fails if a branch was never taken.
 #[test]
-fn agrees_with_a_set() {
+fn soak_agrees_with_a_set() {
     let cases = if std::env::var_os("STATEWARD_SOAK").is_some() { 1_000 } else { 24 };
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

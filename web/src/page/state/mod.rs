@@ -13,6 +13,7 @@ mod history;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
+use stateward_model::Problem;
 use stateward_model::alert::{Rule, Subject};
 use stateward_model::view::StateDetail;
 
@@ -20,10 +21,10 @@ use self::charts::Charts;
 use self::head::Head;
 use super::act::{breaker_sender, clock, presets_for, rule_sender};
 use super::shown::{PageTitle, shown};
-use crate::api::{Ask, answer, one};
+use crate::api::{Ask, answer, local, one};
 use crate::component::{BreakerAct, BreakerDialog, Crosshair, RuleAct, RuleDialog, Zoom};
-use crate::i18n::{Words, use_words};
-use crate::live::use_live;
+use crate::i18n::{Words, use_lang, use_words};
+use crate::live::{Tick, use_live};
 use crate::route::{RANGES, Range, StateRef, with_query};
 
 /// What a reader may do on this page: the acts open dialogs.
@@ -43,20 +44,29 @@ enum Tab {
     Life,
     Sites,
     Storage,
+    Ttl,
     Breaker,
     Alerts,
     History,
 }
 
 impl Tab {
-    const ALL: [Self; 6] =
-        [Self::Life, Self::Sites, Self::Storage, Self::Breaker, Self::Alerts, Self::History];
+    const ALL: [Self; 7] = [
+        Self::Life,
+        Self::Sites,
+        Self::Storage,
+        Self::Ttl,
+        Self::Breaker,
+        Self::Alerts,
+        Self::History,
+    ];
 
     fn code(self) -> &'static str {
         match self {
             Self::Life => "life",
             Self::Sites => "sites",
             Self::Storage => "storage",
+            Self::Ttl => "ttl",
             Self::Breaker => "breaker",
             Self::Alerts => "alerts",
             Self::History => "history",
@@ -68,6 +78,7 @@ impl Tab {
             Self::Life => words.tab_life,
             Self::Sites => words.tab_sites,
             Self::Storage => words.tab_storage,
+            Self::Ttl => words.tab_ttl,
             Self::Breaker => words.tab_breaker,
             Self::Alerts => words.tab_alerts,
             Self::History => words.tab_history,
@@ -133,6 +144,7 @@ pub fn StateView() -> impl IntoView {
         {shown(data, one::<StateDetail>, move |detail, at| {
             tab(place.get().tab, detail, acts, under, at)
         })}
+        {move || (place.get().tab == Tab::Ttl).then(|| view! { <Panel place=place/> })}
         {move || {
             (place.get().tab == Tab::Breaker).then(|| view! { <breaker::Backlog place=place crosshair=crosshair/> })
         }}
@@ -147,6 +159,8 @@ fn tab(tab: Tab, detail: StateDetail, acts: Acts, under: Under, at: i64) -> AnyV
         Tab::Life => view! { <life::Life detail=detail under=under/> }.into_any(),
         Tab::Sites => view! { <sites::Sites detail=detail/> }.into_any(),
         Tab::Storage => view! { <storage::Storage detail=detail/> }.into_any(),
+        // the server makes it, see `Panel`
+        Tab::Ttl => ().into_any(),
         Tab::Breaker => view! { <breaker::BreakerTab detail=detail acts=acts at=at/> }.into_any(),
         Tab::Alerts => view! { <alerts::AlertsTab detail=detail acts=acts at=at/> }.into_any(),
         Tab::History => view! { <history::History events=detail.events/> }.into_any(),
@@ -163,6 +177,26 @@ fn use_zoom(place: Memo<Place>) -> Callback<Zoom> {
         let href = Place { range, ..place.get_untracked() }.href();
         navigate(&href, NavigateOptions { scroll: false, ..NavigateOptions::default() });
     })
+}
+
+/// A tab that the server makes. It does not follow what happens: a reader may be filling in a form.
+#[component]
+fn Panel(
+    /// Where the page is.
+    place: Memo<Place>,
+) -> impl IntoView {
+    let (query, lang) = (use_query_map(), use_lang());
+    let ask = move || {
+        let query = query.get_untracked().to_query_string();
+        let query = query.trim_start_matches('?');
+        vec![Ask::Panel((&place.get().at).into(), format!("lang={}&{query}", lang.code()))]
+    };
+    let data = answer(ask, Tick::never());
+    shown(data, html, |html, _| view! { <div inner_html=html></div> }.into_any())
+}
+
+fn html(texts: &[String]) -> Result<String, Problem> {
+    texts.first().cloned().ok_or_else(|| local("unreadable", String::new()))
 }
 
 /// Ranges one click away.

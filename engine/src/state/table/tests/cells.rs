@@ -350,7 +350,7 @@ fn check(rule: Rule, steps: &[(Step, i64)], taken: &mut Taken) {
 /// ever written, while reads and sweeps remove what is gone for good; random histories, both backends,
 /// both clocks, every branch taken.
 #[test]
-fn tables_agree_with_the_naive_rule() {
+fn soak_tables_agree_with_the_naive_rule() {
     let mut taken = Taken::default();
     histories(rule(StateKind::Table), step(), |rule, steps| check(rule, steps, &mut taken));
     assert_all_taken(&[

@@ -201,7 +201,7 @@ fn check(rule: Rule, steps: &[(Step, i64)]) -> Model {
 /// §1.7, §1.8, §1.11, §7.3: elements expire one by one and keep their order through commits,
 /// overflows and restarts; random histories, both backends, both clocks, every branch taken.
 #[test]
-fn list_states_agree_with_the_model() {
+fn soak_list_states_agree_with_the_model() {
     let (mut taken, mut emptied, mut thinned, mut kept) = (StateFlow::default(), 0, 0, 0);
     histories(rule(StateKind::List), step(), |rule, steps| {
         let model = check(rule, steps);

@@ -112,7 +112,7 @@ fn check(rule: Rule, steps: &[(Step, i64)], taken: &mut Taken) {
 /// §1.7, §1.8, §1.11, §7.3: an addition is merged with the unexpired current value, else it starts
 /// fresh; random histories, both backends, both clocks, every branch taken.
 #[test]
-fn reducing_and_aggregating_states_agree_with_the_model() {
+fn soak_reducing_and_aggregating_states_agree_with_the_model() {
     let mut taken = Taken::default();
     let kinds = prop_oneof![rule(StateKind::Reducing), rule(StateKind::Aggregating)];
     histories(kinds, step(), |rule, steps| check(rule, steps, &mut taken));

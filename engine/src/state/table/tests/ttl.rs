@@ -130,7 +130,7 @@ impl Model {
 /// window, come back with the longer one, and are gone after "reclaim now" or the window; a TTL that
 /// is switched on counts from then; across commits and restarts.
 #[test]
-fn a_changed_ttl_agrees_with_the_model() {
+fn soak_a_changed_ttl_agrees_with_the_model() {
     let mut taken = Taken::default();
     histories(rule(StateKind::Value), step(), |rule, steps| {
         // reads that stamp are the subject of another test

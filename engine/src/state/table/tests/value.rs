@@ -178,7 +178,7 @@ fn check(rule: Rule, steps: &[(Step, i64)]) -> StateFlow {
 /// §1.2 to §1.6, §1.8, §1.11, §7.3: random histories, both backends, small and large caches; the
 /// run fails if a branch of the model was never taken.
 #[test]
-fn value_states_agree_with_the_model() {
+fn soak_value_states_agree_with_the_model() {
     let mut taken = StateFlow::default();
     histories(rule(StateKind::Value), step(), |rule, steps| {
         let flow = check(rule, steps);

@@ -1,6 +1,7 @@
 //! The arguments' texts, read.
 
 use stateward_engine::inspect::InspectOptions;
+use stateward_model::parse_duration;
 
 /// Reads `--now` and the `--ttl`s.
 pub(super) fn options(now: Option<i64>, ttls: &[String]) -> Result<InspectOptions, String> {
@@ -10,7 +11,7 @@ pub(super) fn options(now: Option<i64>, ttls: &[String]) -> Result<InspectOption
             Some((state, ttl)) => (Some(state), ttl),
             None => (None, text.as_str()),
         };
-        let ttl = duration(ttl).ok_or_else(|| {
+        let ttl = parse_duration(ttl).ok_or_else(|| {
             format!("--ttl {text}: {ttl:?} is no duration; write a number with ms, s, m, h or d, such as 30m")
         })?;
         match state {
@@ -25,43 +26,9 @@ pub(super) fn options(now: Option<i64>, ttls: &[String]) -> Result<InspectOption
     Ok(options)
 }
 
-/// `90s`, `1h30m`, in ms; above zero.
-fn duration(text: &str) -> Option<i64> {
-    let mut rest = text;
-    let mut sum = 0_i64;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-        let (number, behind) = rest.split_at(digits);
-        let unit = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(unit);
-        let millis = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" | "min" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
-        sum = sum.checked_add(number.parse::<i64>().ok()?.checked_mul(millis)?)?;
-        rest = behind;
-    }
-    (sum > 0).then_some(sum)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_units_and_are_above_zero() {
-        let good = [("30m", 1_800_000), ("1h30m", 5_400_000), ("250ms", 250), ("2d", 172_800_000)];
-        for (text, millis) in good {
-            assert_eq!(duration(text), Some(millis), "{text}");
-        }
-        for text in ["", "30", "m", "0s", "-1s", "1.5h", "9999999999999d", "1h30"] {
-            assert_eq!(duration(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_ttl_is_for_one_state_or_for_all() {

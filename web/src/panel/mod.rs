@@ -1,0 +1,101 @@
+//! Parts of pages that only the server renders: the browser puts their HTML in as it comes, so that
+//! what is read, and forms that need no script, cost the hydrated bundle nothing.
+
+mod words;
+mod ttl;
+mod cleanup;
+mod orders;
+#[cfg(test)]
+mod tests;
+
+use leptos::prelude::*;
+use stateward_model::view::StateFacts;
+
+use crate::i18n::Lang;
+use crate::route::StateRef;
+
+#[cfg(test)]
+pub(crate) use tests::sample;
+
+use words::PanelWords;
+
+/// What a reader has asked the tab of TTL and cleanup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TtlQuery {
+    /// A TTL to preview, as typed.
+    pub preview: String,
+    /// Why the last order was not taken.
+    pub refused: String,
+}
+
+/// What every part of the panel needs.
+#[derive(Clone, Copy)]
+struct Page<'a> {
+    facts: &'a StateFacts,
+    words: &'static PanelWords,
+    /// Where forms are sent.
+    orders: &'a str,
+    /// Where the tab is.
+    here: &'a str,
+}
+
+/// Renders the tab of a state's TTL and cleanup.
+pub fn ttl_and_cleanup(facts: &StateFacts, query: &TtlQuery, lang: Lang) -> String {
+    let row = &facts.detail.row;
+    let at = StateRef {
+        namespace: row.namespace.clone(),
+        job_name: row.job_name.clone(),
+        operator: row.operator.clone(),
+        state: row.state.clone(),
+    };
+    let path = at.path();
+    let orders = path.replacen("/states/", "/ui/orders/", 1);
+    let words = words::of(lang);
+    let page = Page { facts, words, orders: &orders, here: &path };
+    Owner::new().with(|| {
+        let refused = (!query.refused.is_empty()).then(|| {
+            view! { <p class="notice bad" role="alert">{words.refused} ": " {query.refused.clone()}</p> }
+        });
+        view! {
+            {refused}
+            <p class="quiet small">
+                {words.as_of_load} " · " <a href=format!("{path}?tab=ttl")>{words.refresh}</a>
+            </p>
+            <div class="columns">
+                <section>{ttl::ttl(page, &query.preview)}</section>
+                <section>{cleanup::cleanup(page)}</section>
+            </div>
+            {orders::orders(page)}
+        }
+        .into_any()
+        .to_html()
+    })
+}
+
+/// A form that orders something: what it says beside its fields, and its button.
+fn order(
+    page: Page<'_>,
+    name: &'static str,
+    button: &'static str,
+    class: &'static str,
+    fields: AnyView,
+) -> AnyView {
+    let words = page.words;
+    view! {
+        <form method="post" action=page.orders.to_owned() class="order">
+            <input type="hidden" name="order" value=name/>
+            {fields}
+            <label class="field">
+                <span>{words.reason}</span>
+                <input type="text" name="reason" required maxlength="500"/>
+            </label>
+            <div class="buttons"><button type="submit" class=class>{button}</button></div>
+        </form>
+    }
+    .into_any()
+}
+
+/// A row of a table of facts.
+fn fact(name: &'static str, value: String) -> AnyView {
+    view! { <tr><th scope="row">{name}</th><td>{value}</td></tr> }.into_any()
+}
