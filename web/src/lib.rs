@@ -37,7 +37,7 @@ pub use app::{App, Site, shell};
 pub use i18n::{Lang, Preferences, Theme};
 pub use page::states_csv;
 #[cfg(not(feature = "hydrate"))]
-pub use panel::{TtlQuery, ttl_and_cleanup};
+pub use panel::{PanelQuery, state_panel};
 
 /// The one style sheet.
 pub const STYLE: &str = include_str!("../style/main.css");

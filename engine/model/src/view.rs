@@ -128,6 +128,9 @@ pub struct StateDetail {
     pub update_type: UpdateType,
     /// Whether expired entries may be returned.
     pub visibility: Visibility,
+    /// Who put another TTL in place of the declared one.
+    #[serde(default)]
+    pub ttl_set_by: Option<String>,
     /// Where it is declared.
     pub site: String,
     /// Flows of the current run.

@@ -71,6 +71,7 @@ fn from_memory(core: &Core, of: [&str; 4]) -> Result<StateDetail, ApiError> {
         clock: declared.clock,
         update_type: declared.update_type,
         visibility: declared.visibility,
+        ttl_set_by: sample.ttl.overridden.as_ref().map(|set| set.actor.clone()),
         site: declared.site.clone(),
         flow: sample.flow,
         stock: sample.stock,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stateward_model::{Problem, ProblemKind};
-use stateward_web::{Act, Ask, Backend, Fetched, Lang, TtlQuery};
+use stateward_web::{Act, Ask, Backend, Fetched, Lang, PanelQuery};
 
 use crate::app::App;
 use crate::clock::Clock;
@@ -29,16 +29,17 @@ fn json<T: Serialize>(answer: Result<T, ApiError>) -> Result<String, Problem> {
 /// Renders the tab of a state's TTL and cleanup.
 async fn panel(app: &App, of: &[String; 4], query: &str) -> Result<String, Problem> {
     let facts = app.facts(of).await.map_err(|error| error.problem())?;
-    let (mut asked, mut lang) = (TtlQuery::default(), Lang::default());
+    let (mut asked, mut lang) = (PanelQuery::default(), Lang::default());
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "lang" => lang = Lang::parse(&value).unwrap_or(lang),
+            "tab" => asked.tab = value.into_owned(),
             "ttl" => asked.preview = value.into_owned(),
             "refused" => asked.refused = value.into_owned(),
             _ => {}
         }
     }
-    Ok(stateward_web::ttl_and_cleanup(&facts, &asked, lang))
+    Ok(stateward_web::state_panel(&facts, &asked, lang))
 }
 
 impl Backend for InServer {

@@ -376,6 +376,7 @@ impl Sample {
             clock: ClockKind::EventTime,
             update_type: UpdateType::OnReadAndWrite,
             visibility: Visibility::NeverReturnExpired,
+            ttl_set_by: None,
             site: "src/job.rs:31:14".into(),
             flow: StateFlow {
                 created: 91_210,

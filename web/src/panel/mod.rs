@@ -5,13 +5,15 @@ mod words;
 mod ttl;
 mod cleanup;
 mod orders;
+mod sites;
+mod storage;
 #[cfg(test)]
 mod tests;
 
 use leptos::prelude::*;
 use stateward_model::view::StateFacts;
 
-use crate::i18n::Lang;
+use crate::i18n::{Lang, Preferences};
 use crate::route::StateRef;
 
 #[cfg(test)]
@@ -19,9 +21,11 @@ pub(crate) use tests::sample;
 
 use words::PanelWords;
 
-/// What a reader has asked the tab of TTL and cleanup.
+/// What a reader has asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TtlQuery {
+pub struct PanelQuery {
+    /// Which tab of a state's page: `sites`, `storage`, else that of TTL and cleanup.
+    pub tab: String,
     /// A TTL to preview, as typed.
     pub preview: String,
     /// Why the last order was not taken.
@@ -39,8 +43,20 @@ struct Page<'a> {
     here: &'a str,
 }
 
-/// Renders the tab of a state's TTL and cleanup.
-pub fn ttl_and_cleanup(facts: &StateFacts, query: &TtlQuery, lang: Lang) -> String {
+/// Renders a tab of a state's page.
+pub fn state_panel(facts: &StateFacts, query: &PanelQuery, lang: Lang) -> String {
+    Owner::new().with(|| {
+        provide_context(Preferences { lang, ..Preferences::default() });
+        let detail = || facts.detail.clone();
+        match query.tab.as_str() {
+            "sites" => view! { <sites::Sites detail=detail()/> }.into_any().to_html(),
+            "storage" => view! { <storage::Storage detail=detail()/> }.into_any().to_html(),
+            _ => ttl_and_cleanup(facts, query, lang),
+        }
+    })
+}
+
+fn ttl_and_cleanup(facts: &StateFacts, query: &PanelQuery, lang: Lang) -> String {
     let row = &facts.detail.row;
     let at = StateRef {
         namespace: row.namespace.clone(),
@@ -52,24 +68,22 @@ pub fn ttl_and_cleanup(facts: &StateFacts, query: &TtlQuery, lang: Lang) -> Stri
     let orders = path.replacen("/states/", "/ui/orders/", 1);
     let words = words::of(lang);
     let page = Page { facts, words, orders: &orders, here: &path };
-    Owner::new().with(|| {
-        let refused = (!query.refused.is_empty()).then(|| {
+    let refused = (!query.refused.is_empty()).then(|| {
             view! { <p class="notice bad" role="alert">{words.refused} ": " {query.refused.clone()}</p> }
         });
-        view! {
-            {refused}
-            <p class="quiet small">
-                {words.as_of_load} " · " <a href=format!("{path}?tab=ttl")>{words.refresh}</a>
-            </p>
-            <div class="columns">
-                <section>{ttl::ttl(page, &query.preview)}</section>
-                <section>{cleanup::cleanup(page)}</section>
-            </div>
-            {orders::orders(page)}
-        }
-        .into_any()
-        .to_html()
-    })
+    view! {
+        {refused}
+        <p class="quiet small">
+            {words.as_of_load} " · " <a href=format!("{path}?tab=ttl")>{words.refresh}</a>
+        </p>
+        <div class="columns">
+            <section>{ttl::ttl(page, &query.preview)}</section>
+            <section>{cleanup::cleanup(page)}</section>
+        </div>
+        {orders::orders(page)}
+    }
+    .into_any()
+    .to_html()
 }
 
 /// A form that orders something: what it says beside its fields, and its button.

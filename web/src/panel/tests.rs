@@ -4,14 +4,16 @@ use stateward_model::view::{StateDetail, StateFacts};
 use stateward_model::wire::{CleanupRuns, CleanupSample, CleanupStrategy};
 use stateward_model::{TtlOverride, TtlPolicy};
 
-use super::{TtlQuery, ttl_and_cleanup};
+use super::{PanelQuery, state_panel};
 use crate::api::sample::{NOW, Sample};
 use crate::i18n::Lang;
 
 /// The panel of a state that has a TTL overridden and hides something.
 pub(crate) fn sample(detail: StateDetail, query: &str) -> String {
     let lang = if query.contains("lang=zh") { Lang::Zh } else { Lang::En };
-    ttl_and_cleanup(&facts(detail), &TtlQuery::default(), lang)
+    let tab = ["sites", "storage"].into_iter().find(|tab| query.contains(&format!("tab={tab}")));
+    let query = PanelQuery { tab: tab.unwrap_or_default().to_owned(), ..PanelQuery::default() };
+    state_panel(&facts(detail), &query, lang)
 }
 
 fn facts(detail: StateDetail) -> StateFacts {
@@ -51,7 +53,7 @@ fn detail() -> StateDetail {
 /// typed is text.
 #[test]
 fn says_what_is_in_force_and_why() {
-    let html = ttl_and_cleanup(&facts(detail()), &TtlQuery::default(), Lang::En);
+    let html = state_panel(&facts(detail()), &PanelQuery::default(), Lang::En);
     for part in [
         "set by ann",
         "ends in",
@@ -70,8 +72,12 @@ fn says_what_is_in_force_and_why() {
 #[test]
 fn previews_and_refusals_are_said() {
     let panel = |preview: &str, refused: &str, lang| {
-        let query = TtlQuery { preview: preview.to_owned(), refused: refused.to_owned() };
-        ttl_and_cleanup(&facts(detail()), &query, lang)
+        let query = PanelQuery {
+            preview: preview.to_owned(),
+            refused: refused.to_owned(),
+            ..PanelQuery::default()
+        };
+        state_panel(&facts(detail()), &query, lang)
     };
     let soon = panel("soon", "", Lang::En);
     assert!(soon.contains("That is no TTL") && !soon.contains("Entries hidden at once"));

@@ -36,7 +36,8 @@ fn declared(words: &Words, detail: &StateDetail) -> String {
                 Visibility::NeverReturnExpired => words.hides_expired,
                 Visibility::ReturnExpiredIfNotCleanedUp => words.returns_expired,
             };
-            format!("TTL {} ({}) · {stamp} · {returned}", format::duration(ttl), words.set_in_code)
+            let set = detail.ttl_set_by.as_deref().unwrap_or(words.set_in_code);
+            format!("TTL {} ({set}) · {stamp} · {returned}", format::duration(ttl))
         }
         _ if detail.kind == "table" => words.ttl_per_family.to_owned(),
         _ => words.update_disabled.to_owned(),

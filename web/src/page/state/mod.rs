@@ -4,8 +4,6 @@
 mod head;
 mod charts;
 mod life;
-mod sites;
-mod storage;
 mod breaker;
 mod alerts;
 mod history;
@@ -71,6 +69,11 @@ impl Tab {
             Self::Alerts => "alerts",
             Self::History => "history",
         }
+    }
+
+    /// Whether the server makes it.
+    fn is_panel(self) -> bool {
+        matches!(self, Self::Sites | Self::Storage | Self::Ttl)
     }
 
     fn name(self, words: &Words) -> &'static str {
@@ -144,7 +147,7 @@ pub fn StateView() -> impl IntoView {
         {shown(data, one::<StateDetail>, move |detail, at| {
             tab(place.get().tab, detail, acts, under, at)
         })}
-        {move || (place.get().tab == Tab::Ttl).then(|| view! { <Panel place=place/> })}
+        {move || place.get().tab.is_panel().then(|| view! { <Panel place=place/> })}
         {move || {
             (place.get().tab == Tab::Breaker).then(|| view! { <breaker::Backlog place=place crosshair=crosshair/> })
         }}
@@ -157,10 +160,8 @@ pub fn StateView() -> impl IntoView {
 fn tab(tab: Tab, detail: StateDetail, acts: Acts, under: Under, at: i64) -> AnyView {
     match tab {
         Tab::Life => view! { <life::Life detail=detail under=under/> }.into_any(),
-        Tab::Sites => view! { <sites::Sites detail=detail/> }.into_any(),
-        Tab::Storage => view! { <storage::Storage detail=detail/> }.into_any(),
-        // the server makes it, see `Panel`
-        Tab::Ttl => ().into_any(),
+        // the server makes them, see `Panel`
+        Tab::Sites | Tab::Storage | Tab::Ttl => ().into_any(),
         Tab::Breaker => view! { <breaker::BreakerTab detail=detail acts=acts at=at/> }.into_any(),
         Tab::Alerts => view! { <alerts::AlertsTab detail=detail acts=acts at=at/> }.into_any(),
         Tab::History => view! { <history::History events=detail.events/> }.into_any(),
@@ -179,19 +180,21 @@ fn use_zoom(place: Memo<Place>) -> Callback<Zoom> {
     })
 }
 
-/// A tab that the server makes. It does not follow what happens: a reader may be filling in a form.
+/// A tab that the server makes. One with forms does not follow what happens: a reader may be filling
+/// one in.
 #[component]
 fn Panel(
     /// Where the page is.
     place: Memo<Place>,
 ) -> impl IntoView {
-    let (query, lang) = (use_query_map(), use_lang());
+    let (query, lang, live) = (use_query_map(), use_lang(), use_live());
+    let follows = place.get_untracked().tab != Tab::Ttl;
     let ask = move || {
         let query = query.get_untracked().to_query_string();
         let query = query.trim_start_matches('?');
         vec![Ask::Panel((&place.get().at).into(), format!("lang={}&{query}", lang.code()))]
     };
-    let data = answer(ask, Tick::never());
+    let data = answer(ask, if follows { live.figures } else { Tick::never() });
     shown(data, html, |html, _| view! { <div inner_html=html></div> }.into_any())
 }
 
