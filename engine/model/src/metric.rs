@@ -98,6 +98,8 @@ catalogue! {
     STATE_OLDEST_AGE = "stateward_state_oldest_age_seconds", Gauge, "seconds", [], State, Exact, "Age of the oldest entry that is not written off, in the state's clock, exact to one ledger bucket.";
     STATE_HIDDEN_ENTRIES = "stateward_state_hidden_entries", Gauge, "entries", [], State, Exact, "Entries that a shortened TTL hides and a longer one would bring back; exact to one bucket.";
     STATE_HIDDEN_BYTES = "stateward_state_hidden_bytes", Gauge, "bytes", [], State, Exact, "Bytes of those.";
+    STATE_EXPIRING_ENTRIES = "stateward_state_expiring_entries", Gauge, "entries", ["within"], State, Exact, "Entries that expire within so many seconds of the state's clock, exact to one ledger bucket; no series without a TTL.";
+    STATE_EXPIRING_BYTES = "stateward_state_expiring_bytes", Gauge, "bytes", ["within"], State, Exact, "Bytes of those.";
     STATE_TTL = "stateward_state_ttl_seconds", Gauge, "seconds", [], State, Exact, "TTL in force; no series where there is none.";
     STATE_AGE = "stateward_state_age_seconds", Histogram, "seconds", ["observed"], State, Exact, "Age of entries in the state's clock when read (observed=\"read\"), dropped (\"drop\"), or resident (\"resident\").";
     STATE_ACCESSES = "stateward_state_accesses_total", Counter, "accesses", ["kind", "site"], State, Exact, "Writes, refreshes and reads by source line.";

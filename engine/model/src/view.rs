@@ -12,7 +12,7 @@ use crate::histogram::Histogram;
 use crate::ttl::{ClockKind, UpdateType, Visibility};
 use crate::ttl_policy::TtlPolicy;
 use crate::verdict::Verdict;
-use crate::wire::CleanupSample;
+use crate::wire::{CleanupSample, ExpirySample};
 use crate::wire::{
     CommandProgress, EdgeDeclaration, NodeDeclaration, OperatorSample, SiteSample, SourceSample,
     StateFlow, StateStock,
@@ -168,6 +168,8 @@ pub struct StateFacts {
     pub detail: StateDetail,
     /// Which TTL holds, and why.
     pub ttl: TtlPolicy,
+    /// When its entries expire.
+    pub expiry: ExpirySample,
     /// How its bytes are got back.
     pub cleanup: CleanupSample,
     /// Server clock.

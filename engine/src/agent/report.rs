@@ -213,6 +213,7 @@ fn add_state(sample: &mut StateSample, part: &StateSnapshot) {
     add_flow(&mut sample.flow, &part.flow);
     add_stock(&mut sample.stock, &part.stock);
     sample.cleanup.add(&part.cleanup);
+    sample.expiry.add(&part.expiry);
     sample.age_at_read.merge(&part.at_read);
     sample.age_at_drop.merge(&part.at_drop);
     sample.age_resident.merge(&part.resident);

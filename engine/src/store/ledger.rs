@@ -5,6 +5,7 @@
 //! wide buckets that they are in, and later ones get narrow buckets of their own.
 
 use serde::{Deserialize, Serialize};
+use stateward_model::wire::ExpirySample;
 use stateward_model::{Histogram, bucket_of};
 
 use super::ring::{Bucket, Cell, Ring};
@@ -170,6 +171,22 @@ impl Ledger {
         debt
     }
 
+    /// When the entries expire, by the end of their buckets; `expires_at` is the TTL rule.
+    pub(crate) fn forecast(
+        &self,
+        now: i64,
+        expires_at: impl Fn(i64) -> Option<i64>,
+    ) -> ExpirySample {
+        let mut sample = ExpirySample::empty();
+        for Bucket { to, cell, .. } in self.buckets().filter(|bucket| bucket.cell.entries > 0) {
+            match expires_at(to) {
+                Some(at) => sample.count(at.saturating_sub(now), cell.entries, cell.bytes),
+                None => return ExpirySample::default(),
+            }
+        }
+        sample
+    }
+
     /// Age of the oldest entry at `now`, by the start of its bucket.
     pub(crate) fn oldest_age(&self, now: i64) -> Option<u64> {
         let oldest = self.buckets().find(|bucket| bucket.cell.entries > 0)?;
@@ -239,6 +256,17 @@ mod tests {
             let count = |f: &dyn Fn(i64) -> bool| list.iter().filter(|(ts, _)| f(*ts)).count() as u64;
             prop_assert_eq!(ledger.total().entries, list.len() as u64);
             prop_assert_eq!(ledger.total().bytes, list.iter().map(|(_, b)| b).sum::<u64>());
+            let forecast = ledger.forecast(now, |ts| Some(ts + ttl?));
+            if ttl.is_some() {
+                let parts = forecast.due.iter().chain(&forecast.overdue);
+                prop_assert_eq!(parts.map(|part| part.entries).sum::<u64>(), list.len() as u64);
+                let hour = ttl.map(|ttl| now + 3_600_000 - ttl);
+                let within = ledger.debt(hour).expired.entries
+                    - ledger.debt(write_off_limit(ttl, Some(now))).expired.entries;
+                let errors = ledger.debt(hour).error_entries
+                    + ledger.debt(write_off_limit(ttl, Some(now))).error_entries;
+                prop_assert!(forecast.within(3).entries.abs_diff(within) <= errors);
+            }
             let debt = ledger.debt(write_off_limit(ttl, Some(now)));
             let truth = count(&|ts| expired(ts, ttl, Some(now)));
             prop_assert!(debt.expired.entries >= truth);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stateward_model::Histogram;
 use stateward_model::wire::{
-    CleanupSample, OperatorSample, SiteSample, SourceSample, StateFlow, StateStock,
+    CleanupSample, ExpirySample, OperatorSample, SiteSample, SourceSample, StateFlow, StateStock,
 };
 
 /// Records along one edge.
@@ -21,6 +21,7 @@ pub(crate) struct StateSnapshot {
     pub(crate) resident: Histogram,
     pub(crate) sweeps: Histogram,
     pub(crate) cleanup: CleanupSample,
+    pub(crate) expiry: ExpirySample,
     pub(crate) sites: Vec<SiteSample>,
     /// Version of the gate that the shard goes by.
     pub(crate) gate_version: u64,

@@ -79,3 +79,39 @@ fn order_of<'a>(field: impl Fn(&str) -> &'a str, now_millis: i64) -> Result<Orde
         other => Err(ApiError::bad_request(format!("there is no order {other:?}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: &[(&str, &str)]) -> Result<Order, ApiError> {
+        let fields: std::collections::BTreeMap<_, _> = fields.iter().copied().collect();
+        order_of(|name| fields.get(name).copied().unwrap_or(""), 1_000)
+    }
+
+    /// §1.14: a TTL is typed with its unit, or as none; it may end by itself.
+    #[test]
+    fn forms_become_orders() {
+        let ttl = |ttl_millis, until_millis| Order::Ttl { ttl_millis, until_millis };
+        let form = [("order", "ttl"), ("ttl", "30m"), ("for", "2h")];
+        assert_eq!(read(&form).unwrap(), ttl(Some(1_800_000), Some(7_201_000)));
+        assert_eq!(read(&[("order", "ttl"), ("ttl", "none")]).unwrap(), ttl(None, None));
+        assert_eq!(read(&[("order", "dry_run")]).unwrap(), Order::Clean { dry_run: true });
+        let until_millis = Some(61_000);
+        let form = [("order", "pause_cleanup"), ("for", "1m")];
+        assert_eq!(read(&form).unwrap(), Order::PauseCleanup { until_millis });
+    }
+
+    #[test]
+    fn what_is_mistyped_is_named() {
+        for (form, part) in [
+            (vec![("order", "ttl"), ("ttl", "30")], "\"30\" is no TTL"),
+            (vec![("order", "ttl")], "\"\" is no TTL"),
+            (vec![("order", "ttl"), ("ttl", "1h"), ("for", "soon")], "the duration is \"soon\""),
+            (vec![("order", "explode")], "there is no order \"explode\""),
+        ] {
+            let error = read(&form).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

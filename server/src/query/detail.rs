@@ -47,7 +47,13 @@ pub(crate) async fn facts(core: &Core, of: [&str; 4]) -> Result<StateFacts, ApiE
     let sample = job.and_then(|job| job.state(operator, state)).map(|found| found.sample.clone());
     let sample = sample.unwrap_or_default();
     let at_millis = core.clock.now_millis();
-    Ok(StateFacts { detail, ttl: sample.ttl, cleanup: sample.cleanup, at_millis })
+    Ok(StateFacts {
+        detail,
+        ttl: sample.ttl,
+        expiry: sample.expiry,
+        cleanup: sample.cleanup,
+        at_millis,
+    })
 }
 
 fn from_memory(core: &Core, of: [&str; 4]) -> Result<StateDetail, ApiError> {

@@ -1,6 +1,7 @@
 //! Stories in a real browser, against the real program and its demo job.
 
 mod story;
+mod ttl;
 mod reading;
 
 use anyhow::{Result, ensure};

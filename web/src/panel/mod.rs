@@ -5,6 +5,7 @@ mod words;
 mod ttl;
 mod cleanup;
 mod orders;
+mod expiry;
 mod sites;
 mod storage;
 #[cfg(test)]
@@ -80,6 +81,7 @@ fn ttl_and_cleanup(facts: &StateFacts, query: &PanelQuery, lang: Lang) -> String
             <section>{ttl::ttl(page, &query.preview)}</section>
             <section>{cleanup::cleanup(page)}</section>
         </div>
+        {expiry::expiry(page)}
         {orders::orders(page)}
     }
     .into_any()

@@ -1,7 +1,7 @@
 //! The panels of a made-up state.
 
 use stateward_model::view::{StateDetail, StateFacts};
-use stateward_model::wire::{CleanupRuns, CleanupSample, CleanupStrategy};
+use stateward_model::wire::{CleanupRuns, CleanupSample, CleanupStrategy, ExpirySample};
 use stateward_model::{TtlOverride, TtlPolicy};
 
 use super::{PanelQuery, state_panel};
@@ -40,7 +40,10 @@ fn facts(detail: StateDetail) -> StateFacts {
         paused: true,
         paused_until_millis: None,
     };
-    StateFacts { detail, ttl, cleanup, at_millis: NOW }
+    let mut expiry = ExpirySample::empty();
+    expiry.count(120_000, 700, 70_000);
+    expiry.count(-30_000, 3, 300);
+    StateFacts { detail, ttl, expiry, cleanup, at_millis: NOW }
 }
 
 fn detail() -> StateDetail {
@@ -65,6 +68,7 @@ fn says_what_is_in_force_and_why() {
         assert!(html.contains(part), "{part} in {html}");
     }
     assert!(html.contains("the disk &lt;fills&gt;") && !html.contains("<fills>"), "{html}");
+    assert!(html.contains("Will expire") && html.contains("700"), "{html}");
     assert!(html.contains("until it is resumed") && html.contains("the scheduler"), "{html}");
 }
 

@@ -75,6 +75,13 @@ words! {
     clean_now: "Clean now" | "立即清理";
     pause: "Pause cleanup" | "暂停清理";
     resume: "Resume cleanup" | "恢复清理";
+    expiry: "When entries expire" | "条目何时过期";
+    expiry_note: "In the state's clock, exact to one bucket of its ledger; what is overdue is expired and not written off yet." | "按状态时钟计算，精确到账本的一个桶；逾期指已过期但尚未核销。";
+    within: "Within" | "时限";
+    later: "later" | "更晚";
+    will_expire: "Will expire" | "将过期";
+    overdue_since: "Overdue" | "已逾期";
+    bytes: "Bytes" | "字节";
     orders: "Orders" | "命令";
     no_orders: "Nothing has been ordered about this state yet." | "尚无针对该状态的命令。";
     when: "When" | "时间";

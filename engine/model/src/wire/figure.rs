@@ -45,6 +45,15 @@ impl StateSample {
             (metric::BREAKER_OFFERED, None, flow.offered as f64),
             (metric::BREAKER_DIVERTED, None, flow.diverted as f64),
         ];
+        if !self.expiry.due.is_empty() {
+            // an hour, six, and a day
+            for (edge, within) in [(3, "3600"), (4, "21600"), (5, "86400")] {
+                let part = self.expiry.within(edge);
+                let label = Some(("within", within));
+                all.push((metric::STATE_EXPIRING_ENTRIES, label, part.entries as f64));
+                all.push((metric::STATE_EXPIRING_BYTES, label, part.bytes as f64));
+            }
+        }
         for runs in &self.cleanup.runs {
             let strategy = Some(("strategy", runs.strategy.as_str()));
             all.extend([

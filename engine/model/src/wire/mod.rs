@@ -7,12 +7,14 @@
 
 mod hello;
 mod cleanup;
+mod expiry;
 mod report;
 mod command;
 mod figure;
 
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
+pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
 pub use figure::Figure;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use report::{

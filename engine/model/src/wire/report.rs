@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
+use super::expiry::ExpirySample;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
 use crate::ttl::ClockKind;
@@ -183,6 +184,8 @@ pub struct StateSample {
     pub reclaim_micros: Histogram,
     /// Accesses by source line.
     pub sites: Vec<SiteSample>,
+    /// When its entries expire.
+    pub expiry: ExpirySample,
     /// How its bytes are got back.
     pub cleanup: CleanupSample,
     /// Which TTL holds, and why.

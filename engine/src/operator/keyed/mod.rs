@@ -260,6 +260,7 @@ where
                 resident: table.resident_ages(&self.moment),
                 sweeps: table.recorder().sweeps(),
                 cleanup: table.cleanup(),
+                expiry: table.expiry(&self.moment),
                 sites,
                 gate_version: versions.next().unwrap_or_default(),
                 ttl_version: table.ttl_version(),

@@ -1,6 +1,6 @@
 //! What a state shows of itself.
 
-use stateward_model::wire::{CleanupSample, StateStock};
+use stateward_model::wire::{CleanupSample, ExpirySample, StateStock};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
 
 use super::{Moment, Table};
@@ -47,6 +47,12 @@ impl<R: Recorder> Table<R> {
             ttl_millis: self.rule.ttl_millis,
             bucket_millis: self.ledger.width_millis(),
         }
+    }
+
+    /// When entries expire, at `moment`.
+    pub(crate) fn expiry(&self, moment: &Moment) -> ExpirySample {
+        let forecast = |now| self.ledger.forecast(now, |ts| self.rule.expires_at(ts));
+        self.clock(moment).map(forecast).unwrap_or_default()
     }
 
     /// Ages of the residents at `moment`.
