@@ -76,6 +76,24 @@ impl FrameReader {
         }
     }
 
+    /// Tells whether a whole frame follows somewhere behind the last one that was read: then what is
+    /// between them was whole once, and is damaged rather than torn off.
+    pub(crate) fn is_followed(&mut self) -> Result<bool, Error> {
+        let mut rest = Vec::new();
+        self.file
+            .seek(SeekFrom::Start(self.offset))
+            .and_then(|_| self.file.read_to_end(&mut rest))
+            .map_err(Error::io("read", &self.path))?;
+        let whole = |bytes: &[u8]| {
+            let (length, bytes) = bytes.split_first_chunk::<4>()?;
+            let (sum, bytes) = bytes.split_first_chunk::<4>()?;
+            let length = u32::from_be_bytes(*length) as usize;
+            let payload = bytes.get(..length).filter(|payload| !payload.is_empty())?;
+            (crc32fast::hash(payload).to_be_bytes() == *sum).then_some(())
+        };
+        Ok((1..rest.len()).any(|at| rest.get(at..).and_then(whole).is_some()))
+    }
+
     /// Decodes the payload of a whole frame; its checksum held, so this fails only for a frame of
     /// another kind.
     pub(crate) fn decode<'a, T: Deserialize<'a>>(&self, payload: &'a [u8]) -> Result<T, Error> {
@@ -93,6 +111,43 @@ impl FrameReader {
             path: self.path.clone(),
             offset: self.offset,
             detail: "a committed changelog frame is torn or contradicts its checksum; restore the folder from a copy, or delete the job's folder to start from nothing".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// §4.8: a frame that is torn off at the end is told from a damaged one that others follow,
+    /// wherever it is damaged.
+    #[test]
+    fn damage_in_the_middle_is_no_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut bytes = Vec::new();
+        for payload in [b"first".as_slice(), b"second", b"third"] {
+            put_frame(payload, &mut bytes);
+        }
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let mut frames = FrameReader::open(&path).unwrap();
+            let (mut payload, mut count) = (Vec::new(), 0);
+            while frames.next(&mut payload).unwrap() {
+                count += 1;
+            }
+            (count, frames.is_followed().unwrap())
+        };
+        assert_eq!(read(&bytes), (3, false));
+        for end in 0..bytes.len() {
+            assert!(!read(&bytes[..end]).1, "cut at {end}");
+        }
+        let second = FRAME_HEADER_BYTES + 5;
+        let third = second + FRAME_HEADER_BYTES + 6;
+        for at in second..third {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x41;
+            assert_eq!(read(&damaged), (1, true), "flipped at {at}");
         }
     }
 }

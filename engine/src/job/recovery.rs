@@ -45,6 +45,10 @@ impl CommitHistory {
                 history.epochs.insert(record.epoch);
                 history.last = Some(record);
             }
+            // a commit that was torn off is the last; one that others follow had been committed
+            if frames.is_followed()? {
+                return Err(frames.damaged());
+            }
             cut(&path, frames.offset())?;
         }
         Ok(history)

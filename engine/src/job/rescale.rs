@@ -32,6 +32,9 @@ use crate::store::{
     Change, Ledger, RecentSnapshot, RocksOptions, RocksStore, ShardDb, StateStore, save_heap,
 };
 
+/// How the folders begin in which new shards are filled.
+const SCRATCH: &str = "rescale-";
+
 /// Rows of one state that a new shard takes in at once.
 const ROWS_AT_ONCE: usize = 1 << 15;
 
@@ -58,6 +61,19 @@ struct Tally {
     ledger: Ledger,
     next_timer: Option<i64>,
     rows: Vec<(Box<[u8]>, Vec<u8>)>,
+}
+
+/// Removes the databases of a rescale that was cut off.
+pub(super) fn remove_scratch(folder: &JobFolder) -> Result<(), Error> {
+    let dir = folder.path.join("state");
+    for entry in fs::read_dir(&dir).into_iter().flatten() {
+        let path = entry.map_err(Error::io("list", &dir))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(SCRATCH) {
+            remove_dir(&path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Rescale<'_> {
@@ -138,7 +154,7 @@ impl Rescale<'_> {
     fn target(&self, manifest: &Manifest, dir: &Path, shard: usize) -> Result<Target, Error> {
         let dir = dir.join(format!("shard-{shard}"));
         durable::make_dir(&dir)?;
-        let scratch = self.folder.path.join(format!("state/rescale-{shard}"));
+        let scratch = self.folder.path.join(format!("state/{SCRATCH}{shard}"));
         remove_dir(&scratch)?;
         fs::create_dir_all(&scratch).map_err(Error::io("create", &scratch))?;
         let families: Vec<_> =

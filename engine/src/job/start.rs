@@ -16,7 +16,7 @@ use super::handle::JobHandle;
 use super::manifest::{JobFolder, Manifest};
 use super::options::RunOptions;
 use super::recovery::{CommitHistory, RecoveredShard, Recovery};
-use super::rescale::Rescale;
+use super::rescale::{Rescale, remove_scratch};
 use super::shard::{FromShard, Shard};
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
@@ -49,6 +49,7 @@ impl Job {
             (manifest.shards, manifest.generation) = (last.shards.len(), last.generation);
             folder.write(&manifest)?;
         }
+        remove_scratch(&folder)?;
         let mut rescaled = None;
         if manifest.shards != self.parallelism {
             let (job, clock) = (&self, options.clock.as_ref());

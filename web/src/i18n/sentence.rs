@@ -4,6 +4,31 @@ use super::Lang;
 use crate::format;
 
 impl Lang {
+    /// The kind of an event of a job, as a word; one that is not known stays as it is.
+    pub fn event(self, kind: &str) -> String {
+        let chinese = match kind {
+            "started" => "启动",
+            "recovered" => "恢复",
+            "stopped" => "停止",
+            "failed" => "失败",
+            "checkpoint" => "检查点",
+            "checkpoint_failed" => "检查点失败",
+            "rescaled" => "重新分片",
+            "breaker" => "熔断器",
+            "cleanup" => "清理",
+            "loop" => "循环",
+            "source_paused" => "源已暂停",
+            "source_resumed" => "源已恢复",
+            "command" => "命令",
+            "alert" => "告警",
+            _ => "",
+        };
+        match self {
+            Self::Zh if !chinese.is_empty() => chinese.to_owned(),
+            _ => kind.replace('_', " "),
+        }
+    }
+
     /// "2 min ago"; "in 2 min" for what is to come.
     pub fn ago(self, millis: i64) -> String {
         let long = format::duration(coarse(millis.abs()));

@@ -203,7 +203,7 @@ fn Changes(
     /// When the answer was given, ms.
     at: i64,
 ) -> impl IntoView {
-    let words = use_words();
+    let (words, lang) = (use_words(), use_lang());
     if changes.is_empty() {
         return view! { <p class="quiet">{words.no_changes}</p> }.into_any();
     }
@@ -214,7 +214,7 @@ fn Changes(
             view! {
                 <tr>
                     <td class="quiet nowrap"><Ago at=change.wall_millis answered=at/></td>
-                    <td class="nowrap"><span class=format!("kind {}", change.kind)>{change.kind.clone()}</span></td>
+                    <td class="nowrap"><span class=format!("kind {}", change.kind)>{lang.event(&change.kind)}</span></td>
                     <td class="prose">{change.text}</td>
                 </tr>
             }

@@ -4,14 +4,14 @@ use leptos::prelude::*;
 use stateward_model::view::Annotation;
 
 use crate::component::{At, Empty};
-use crate::i18n::use_words;
+use crate::i18n::{use_lang, use_words};
 
 #[component]
 pub(super) fn History(
     /// Newest first.
     events: Vec<Annotation>,
 ) -> impl IntoView {
-    let words = use_words();
+    let (words, lang) = (use_words(), use_lang());
     if events.is_empty() {
         return view! { <Empty text=words.no_events></Empty> }.into_any();
     }
@@ -21,7 +21,7 @@ pub(super) fn History(
             view! {
                 <tr>
                     <td><At at=event.wall_millis/></td>
-                    <td class="nowrap"><span class=format!("kind {}", event.kind)>{event.kind.clone()}</span></td>
+                    <td class="nowrap"><span class=format!("kind {}", event.kind)>{lang.event(&event.kind)}</span></td>
                     <td class="prose">{event.text}</td>
                 </tr>
             }
