@@ -173,7 +173,7 @@ async fn agents_talk_http() {
     let stored = fixture.call("POST /api/v1/agent/report", &report).await;
     assert_eq!(stored.text(), r#"{"seq":1,"duplicate":false}"#);
     let commands = fixture.call("GET /api/v1/agent/commands?run=r1&after=0&wait=0", b"").await;
-    assert_eq!(commands.text(), r#"{"version":0,"breakers":[]}"#);
+    assert_eq!(commands.text(), r#"{"version":0,"commands":[]}"#);
     for (line, status) in [
         ("GET /api/v1/agent/commands", 400),
         ("GET /api/v1/agent/commands?run=r2", 404),

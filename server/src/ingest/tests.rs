@@ -225,6 +225,6 @@ async fn the_in_process_way_is_the_same() {
     let (reply, commands) =
         tokio::task::spawn_blocking(move || thread.unwrap().join().unwrap()).await.unwrap();
     assert_eq!(reply, br#"{"seq":1,"duplicate":false}"#);
-    assert_eq!(commands, br#"{"version":0,"breakers":[]}"#);
+    assert_eq!(commands, br#"{"version":0,"commands":[]}"#);
     fixture.server.stop().await;
 }
