@@ -169,7 +169,7 @@ impl Reporter {
             checkpoint_micros: figures.checkpoint_micros.pack(),
             checkpoint_millis: figures.checkpoint_millis,
             checkpoint_bytes: figures.checkpoint_bytes,
-            checkpoint_failures: figures.checkpoint_failures,
+            checkpoints: figures.checkpoints,
             changelog_bytes: folder_bytes(&self.job_dir.join("changelog")),
             folder_bytes: folder_bytes(&self.job_dir),
             replay_factor: self.replay_factor,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use stateward_model::wire::{CheckpointFailure, CheckpointRun, CheckpointSample};
 
 use super::control::JobControl;
 use super::recovery::checkpoints;
@@ -38,7 +39,7 @@ pub(crate) struct CommitFigures {
     pub(crate) checkpoint_micros: Dense,
     pub(crate) checkpoint_millis: Option<i64>,
     pub(crate) checkpoint_bytes: u64,
-    pub(crate) checkpoint_failures: u64,
+    pub(crate) checkpoints: CheckpointSample,
     pub(crate) changelog_bytes: u64,
 }
 
@@ -202,7 +203,14 @@ impl Coordinator {
         let unfinished = dir.join(format!(".{epoch}"));
         if let Some(why) = failed {
             fs::remove_dir_all(&unfinished).map_err(Error::io("remove", &unfinished))?;
-            self.with_figures(|figures| figures.checkpoint_failures += 1);
+            let run = CheckpointRun {
+                epoch,
+                wall_millis: self.clock.now_millis(),
+                failure: Some(CheckpointFailure::Io),
+                detail: Some(why.clone()),
+                ..CheckpointRun::default()
+            };
+            self.with_figures(|figures| figures.checkpoints.add(run));
             let text = format!("checkpoint {epoch} failed: {why}; the former ones stay in force");
             self.control.log.note(self.clock.as_ref(), "checkpoint_failed", text);
             self.roll(epoch)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
 use crate::breaker::{Breaker, Policy};
@@ -55,8 +56,8 @@ pub struct JobSample {
     pub checkpoint_millis: Option<i64>,
     /// Bytes of the last completed checkpoint.
     pub checkpoint_bytes: u64,
-    /// Checkpoints that failed.
-    pub checkpoint_failures: u64,
+    /// Its checkpoints, one by one.
+    pub checkpoints: CheckpointSample,
     /// Changelog kept on disk.
     pub changelog_bytes: u64,
     /// All files of the job's folder.
