@@ -127,7 +127,7 @@ catalogue! {
     JOB_EPOCH = "stateward_job_epoch", Gauge, "epochs", [], Job, Exact, "Last committed epoch.";
     JOB_COMMIT_DURATION = "stateward_job_commit_duration_seconds", Histogram, "seconds", [], Job, Exact, "From the barrier's request to the synced commit record.";
     JOB_CHECKPOINT_DURATION = "stateward_job_checkpoint_duration_seconds", Histogram, "seconds", [], Job, Exact, "Durations of completed checkpoints.";
-    JOB_CHECKPOINT_FAILURES = "stateward_job_checkpoint_failures_total", Counter, "checkpoints", ["reason"], Job, Exact, "Checkpoints that failed, by reason: timeout, disk_full, damaged, io; the job goes on.";
+    JOB_CHECKPOINT_FAILURES = "stateward_job_checkpoint_failures_total", Counter, "checkpoints", ["reason"], Job, Exact, "Checkpoints that failed, by reason: timeout, full disk, damage, other I/O; the job goes on.";
     JOB_CHECKPOINT_BYTES = "stateward_job_checkpoint_bytes", Gauge, "bytes", [], Job, Exact, "All files of the last completed checkpoint, shared ones included.";
     JOB_CHECKPOINTS_RETAINED = "stateward_job_checkpoints_retained", Gauge, "checkpoints", [], Job, Exact, "Checkpoints that the job could be recovered from.";
     JOB_CHANGELOG_BYTES = "stateward_job_changelog_bytes", Gauge, "bytes", [], Job, Exact, "Changelog that is kept on disk, back to the oldest retained checkpoint.";

@@ -10,9 +10,10 @@ use stateward_model::wire::{
 use stateward_model::{Name, TtlPolicy};
 
 use crate::breaker::Ruling;
+use crate::checkpoint::folder_bytes;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::job::{Job, JobControl, SharedFigures, folder_bytes};
+use crate::job::{Job, JobControl, SharedFigures};
 use crate::state::StateConfig;
 use crate::store::SharedReclaims;
 use crate::telemetry::{Board, ShardBoard, StateSnapshot};

@@ -313,7 +313,8 @@ pub struct SiteSample {
 pub struct JobEvent {
     /// Engine wall clock.
     pub wall_millis: i64,
-    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `ttl`, `cleanup`,
+    /// `started`, `recovered`, `rescaled`, `checkpoint`, `checkpoint_failed`, `checkpoint_fallback`,
+    /// `changelog_grows`, `breaker`, `ttl`, `cleanup`,
     /// `loop`,
     /// `clock_jump`,
     /// `source_paused`, `stopped`, `failed`.
