@@ -78,6 +78,11 @@ pub enum Error {
         /// The state.
         state: String,
     },
+    /// A checkpoint took longer than its timeout.
+    #[error(
+        "it took longer than the timeout of checkpoints; raise it, or give the job a faster disk"
+    )]
+    CheckpointTimeout,
     /// An order is not carried out.
     #[error("refused: {0}")]
     Refused(String),

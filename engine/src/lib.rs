@@ -26,6 +26,7 @@ mod cleanup;
 mod operator;
 mod source;
 mod sink;
+mod checkpoint;
 mod job;
 mod agent;
 #[doc(hidden)]

@@ -129,8 +129,12 @@ catalogue! {
     JOB_EPOCH = "stateward_job_epoch", Gauge, "epochs", [], Job, Exact, "Last committed epoch.";
     JOB_COMMIT_DURATION = "stateward_job_commit_duration_seconds", Histogram, "seconds", [], Job, Exact, "From the barrier's request to the synced commit record.";
     JOB_CHECKPOINT_DURATION = "stateward_job_checkpoint_duration_seconds", Histogram, "seconds", [], Job, Exact, "Durations of completed checkpoints.";
-    JOB_CHECKPOINT_FAILURES = "stateward_job_checkpoint_failures_total", Counter, "checkpoints", [], Job, Exact, "Checkpoints that failed.";
-    JOB_CHANGELOG_BYTES = "stateward_job_changelog_bytes", Gauge, "bytes", [], Job, Exact, "Changelog that is kept on disk.";
+    JOB_CHECKPOINT_FAILURES = "stateward_job_checkpoint_failures_total", Counter, "checkpoints", ["reason"], Job, Exact, "Checkpoints that failed, by reason: timeout, full disk, damage, other I/O; the job goes on.";
+    JOB_CHECKPOINT_BYTES = "stateward_job_checkpoint_bytes", Gauge, "bytes", [], Job, Exact, "All files of the last completed checkpoint, shared ones included.";
+    JOB_CHECKPOINTS_RETAINED = "stateward_job_checkpoints_retained", Gauge, "checkpoints", [], Job, Exact, "Checkpoints that the job could be recovered from.";
+    JOB_CHANGELOG_BYTES = "stateward_job_changelog_bytes", Gauge, "bytes", [], Job, Exact, "Changelog that is kept on disk, back to the oldest retained checkpoint.";
+    JOB_CHANGELOG_LIMIT = "stateward_job_changelog_limit_bytes", Gauge, "bytes", [], Job, Exact, "Changelog from which the sources wait until a checkpoint comes about.";
+    JOB_CHANGELOG_WAIT = "stateward_job_changelog_waits", Gauge, "bool", [], Job, Exact, "1 while the sources wait for that.";
     JOB_FOLDER_BYTES = "stateward_job_folder_bytes", Gauge, "bytes", [], Job, Exact, "All files of the job's data folder.";
     JOB_SOURCE_RECORDS = "stateward_job_source_records_total", Counter, "records", ["source"], Job, Exact, "Records that a source read.";
     JOB_SOURCE_REJECTED = "stateward_job_source_rejected_total", Counter, "records", ["source"], Job, Exact, "Rows that a source could not read; they are in its dead-letter file.";

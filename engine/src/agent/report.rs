@@ -10,9 +10,10 @@ use stateward_model::wire::{
 use stateward_model::{Name, TtlPolicy};
 
 use crate::breaker::Ruling;
+use crate::checkpoint::folder_bytes;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::job::{Job, JobControl, SharedFigures, folder_bytes};
+use crate::job::{Job, JobControl, SharedFigures};
 use crate::state::StateConfig;
 use crate::store::SharedReclaims;
 use crate::telemetry::{Board, ShardBoard, StateSnapshot};
@@ -169,7 +170,7 @@ impl Reporter {
             checkpoint_micros: figures.checkpoint_micros.pack(),
             checkpoint_millis: figures.checkpoint_millis,
             checkpoint_bytes: figures.checkpoint_bytes,
-            checkpoint_failures: figures.checkpoint_failures,
+            checkpoints: figures.checkpoints,
             changelog_bytes: folder_bytes(&self.job_dir.join("changelog")),
             folder_bytes: folder_bytes(&self.job_dir),
             replay_factor: self.replay_factor,

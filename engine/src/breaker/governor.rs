@@ -11,7 +11,7 @@ use stateward_model::wire::{Command, CommandProgress, JobEvent, Order};
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::job::JobControl;
+use crate::job::{JobControl, PauseReason};
 use crate::policy::{Decisions, Journal, Progress, Taken};
 use crate::state::{GateMode, SharedGate, StateConfig};
 use crate::telemetry::{Board, ShardBoard};
@@ -222,17 +222,17 @@ impl Governor {
             bytes += operator.pending_bytes;
             held = held.max(operator.watermark_held_millis);
         }
-        let paused = self.control.sources_paused();
+        let paused = self.control.paused_for(PauseReason::Spill);
         let over = bytes >= self.spill_bytes_max || held >= self.hold_millis_max;
         let under = bytes < self.spill_bytes_max / 5 * 4 && held < self.hold_millis_max;
         if !paused && over {
-            self.control.pause_sources(true);
+            self.control.pause_sources(PauseReason::Spill, true);
             let text = format!(
                 "sources stop: {bytes} bytes are spilled and the emitted watermark is held by {held} ms; reset the breaker, or raise its limit"
             );
             self.control.log.note(self.clock.as_ref(), "source_paused", text);
         } else if paused && under {
-            self.control.pause_sources(false);
+            self.control.pause_sources(PauseReason::Spill, false);
             self.control.log.note(
                 self.clock.as_ref(),
                 "source_resumed",

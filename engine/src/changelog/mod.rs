@@ -15,12 +15,14 @@
 mod frame;
 mod log;
 mod record;
+mod history;
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use frame::{FrameReader, put_frame};
+pub(crate) use history::{CommitHistory, cut};
 pub(crate) use log::{SegmentedLog, segments};
 pub(crate) use record::{
     CommitRecord, Entry, FRAME_BYTES, LogPosition, OperatorMeta, RowsBuilder, ShardMeta,

@@ -10,9 +10,9 @@ use rocksdb::{DBWithThreadMode, IteratorMode, LogLevel, Options, SingleThreaded}
 use stateward_model::wire::OperatorSample;
 
 use crate::changelog::ShardMeta;
+use crate::checkpoint::{Manifest, StateEntry, read_shard_meta};
 use crate::codec::{row_ts, row_value};
 use crate::error::Error;
-use crate::job::{Manifest, StateEntry, read_shard_meta};
 use crate::store::{HeapStore, StateStore};
 
 /// One row of a state.

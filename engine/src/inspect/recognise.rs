@@ -11,8 +11,8 @@ use super::place::{Place, list};
 use super::report::{TakenFor, Unread};
 use super::rocks::FileSet;
 use crate::changelog::ShardMeta;
+use crate::checkpoint::{Manifest, read_shard_meta};
 use crate::error::Error;
-use crate::job::{Manifest, read_shard_meta};
 
 /// How deep RocksDB folders are looked for.
 const DEPTH_MAX: usize = 4;

@@ -9,7 +9,7 @@ use super::place::Place;
 use super::recognise::{Part, Rows, Shard, read_range};
 use super::report::{FileInspection, Unread};
 use super::rocks::{Entry, FileSet, Store, StoreFamily, StoreFile, Visit, merge};
-use crate::job::StateEntry;
+use crate::checkpoint::StateEntry;
 use crate::store::HeapStore;
 
 /// Compaction filters that say whose a family is.

@@ -1,7 +1,7 @@
 //! What the threads of a job share: a few atomics, read once per turn of a shard's loop.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 
@@ -79,6 +79,21 @@ impl JobLog {
     }
 }
 
+/// Why the sources wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PauseReason {
+    /// The spill is full (SEMANTICS §7.6).
+    Spill,
+    /// The changelog is, for no checkpoint comes about (SEMANTICS §4.2).
+    Changelog,
+}
+
+impl PauseReason {
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
 /// Shared between shards, coordinator, governor and handle.
 #[derive(Debug)]
 pub(crate) struct JobControl {
@@ -86,6 +101,8 @@ pub(crate) struct JobControl {
     requested: AtomicU64,
     /// Newest requested epoch that ends in a checkpoint.
     checkpoint: AtomicU64,
+    /// Monotonic time at which the checkpoint that was requested last is given up.
+    checkpoint_deadline: AtomicU64,
     committed: AtomicU64,
     /// Finish the epoch in flight, take a checkpoint, end.
     stop: AtomicBool,
@@ -93,7 +110,8 @@ pub(crate) struct JobControl {
     last: AtomicU64,
     /// End now; set after the last commit, or on failure.
     exit: AtomicBool,
-    paused: AtomicBool,
+    /// Bits of [`PauseReason`].
+    paused: AtomicU8,
     /// A write cache fills with what is not committed.
     commit_wanted: AtomicBool,
     running_partitions: AtomicU64,
@@ -111,7 +129,8 @@ impl JobControl {
             stop: AtomicBool::new(false),
             last: AtomicU64::new(0),
             exit: AtomicBool::new(false),
-            paused: AtomicBool::new(false),
+            paused: AtomicU8::new(0),
+            checkpoint_deadline: AtomicU64::new(u64::MAX),
             commit_wanted: AtomicBool::new(false),
             running_partitions: AtomicU64::new(partitions),
             failure: Mutex::new(None),
@@ -120,9 +139,10 @@ impl JobControl {
         })
     }
 
-    /// Asks the sources for a barrier.
-    pub(crate) fn request(&self, epoch: u64, checkpoint: bool) {
-        if checkpoint {
+    /// Asks the sources for a barrier; of a checkpoint where there is a deadline for one.
+    pub(crate) fn request(&self, epoch: u64, deadline_micros: Option<u64>) {
+        if let Some(deadline) = deadline_micros {
+            self.checkpoint_deadline.store(deadline, Ordering::Release);
             self.checkpoint.store(epoch, Ordering::Release);
         }
         self.requested.store(epoch, Ordering::Release);
@@ -133,6 +153,11 @@ impl JobControl {
     pub(crate) fn requested(&self) -> (u64, bool) {
         let epoch = self.requested.load(Ordering::Acquire);
         (epoch, self.checkpoint.load(Ordering::Acquire) == epoch)
+    }
+
+    /// Monotonic time at which the checkpoint is given up.
+    pub(crate) fn checkpoint_deadline(&self) -> u64 {
+        self.checkpoint_deadline.load(Ordering::Acquire)
     }
 
     /// Asks for the end of the epoch before its interval is over.
@@ -195,13 +220,23 @@ impl JobControl {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Stops or restarts the sources (SEMANTICS §7.6); barriers go on.
-    pub(crate) fn pause_sources(&self, paused: bool) {
-        self.paused.store(paused, Ordering::Release);
+    /// Stops or restarts the sources for one reason; barriers go on.
+    pub(crate) fn pause_sources(&self, reason: PauseReason, paused: bool) {
+        if paused {
+            self.paused.fetch_or(reason.bit(), Ordering::AcqRel);
+        } else {
+            self.paused.fetch_and(!reason.bit(), Ordering::AcqRel);
+        }
     }
 
+    /// Tells whether they wait for this reason.
+    pub(crate) fn paused_for(&self, reason: PauseReason) -> bool {
+        self.paused.load(Ordering::Acquire) & reason.bit() != 0
+    }
+
+    /// Tells whether they wait at all.
     pub(crate) fn sources_paused(&self) -> bool {
-        self.paused.load(Ordering::Acquire)
+        self.paused.load(Ordering::Acquire) != 0
     }
 
     /// A partition has nothing left, ever.

@@ -1,19 +1,16 @@
-//! Decides when epochs end, commits them, publishes checkpoints, cuts the log.
+//! Decides when epochs end and commits them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use stateward_model::wire::CheckpointSample;
 
+use super::checkpoints::Checkpoints;
 use super::control::JobControl;
-use super::recovery::checkpoints;
-use super::saved::About;
 use super::shard::FromShard;
 use crate::changelog::{CommitRecord, LogPosition, SegmentedLog};
 use crate::clock::Clock;
-use crate::durable;
 use crate::error::Error;
 use crate::kill;
 use crate::telemetry::Dense;
@@ -27,7 +24,11 @@ pub(crate) struct Pace {
     pub(crate) commit_interval: Duration,
     pub(crate) checkpoint_interval: Duration,
     pub(crate) checkpoints_kept: usize,
-    /// Changelog above which a checkpoint is due at once.
+    pub(crate) checkpoint_timeout: Duration,
+    pub(crate) full_checkpoint_interval: Duration,
+    /// Changelog since the last checkpoint above which the next one is due at once.
+    pub(crate) changelog_bytes_due: u64,
+    /// Changelog on disk above which the sources wait.
     pub(crate) changelog_bytes_max: u64,
 }
 
@@ -38,7 +39,8 @@ pub(crate) struct CommitFigures {
     pub(crate) checkpoint_micros: Dense,
     pub(crate) checkpoint_millis: Option<i64>,
     pub(crate) checkpoint_bytes: u64,
-    pub(crate) checkpoint_failures: u64,
+    pub(crate) checkpoints: CheckpointSample,
+    /// Of the shards' present files.
     pub(crate) changelog_bytes: u64,
 }
 
@@ -52,9 +54,9 @@ pub(crate) struct Coordinator {
     pub(crate) pending: u64,
     pub(crate) from_shards: Receiver<FromShard>,
     pub(crate) shards: usize,
-    pub(crate) job_dir: PathBuf,
     pub(crate) commits: SegmentedLog,
-    pub(crate) pace: Pace,
+    pub(crate) commit_interval: Duration,
+    pub(crate) checkpoints: Checkpoints,
     pub(crate) generation: u32,
     pub(crate) next_epoch: u64,
     pub(crate) figures: SharedFigures,
@@ -63,7 +65,6 @@ pub(crate) struct Coordinator {
 impl Coordinator {
     /// Commits epochs until the job ends.
     pub(crate) fn run(mut self) -> Result<(), Error> {
-        let mut last_checkpoint = self.clock.monotonic_micros();
         let mut drained_epochs = 0;
         while !self.control.exiting() {
             let began = self.clock.monotonic_micros();
@@ -72,21 +73,18 @@ impl Coordinator {
                 self.control.stop();
             }
             let stopping = self.control.stopping();
-            let since = Duration::from_micros(began.saturating_sub(last_checkpoint));
-            let checkpoint = stopping
-                || since >= self.pace.checkpoint_interval
-                || self.changelog_bytes() > self.pace.changelog_bytes_max;
+            self.checkpoints.look();
             if stopping {
+                self.checkpoints.wait();
                 self.control.end_with(self.next_epoch);
             }
+            let checkpoint = stopping || self.checkpoints.is_due(began);
             if !self.epoch(began, checkpoint)? {
                 break;
             }
             drained_epochs = if finished { drained_epochs + 1 } else { 0 };
-            if checkpoint {
-                last_checkpoint = began;
-            }
             if stopping {
+                self.checkpoints.wait();
                 break;
             }
             // what was asked before the barrier is answered by it
@@ -100,7 +98,7 @@ impl Coordinator {
     /// Waits for the rest of the commit interval; not when the job is about to end or a write cache
     /// fills.
     fn rest(&self, began: u64) {
-        let interval = self.pace.commit_interval.as_micros() as u64;
+        let interval = self.commit_interval.as_micros() as u64;
         loop {
             let ending = self.control.stopping() || self.control.all_partitions_finished();
             let now = self.clock.monotonic_micros();
@@ -113,18 +111,11 @@ impl Coordinator {
         }
     }
 
-    fn changelog_bytes(&self) -> u64 {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).changelog_bytes
-    }
-
     /// Runs one epoch to its commit; `false` when the job exits first.
     fn epoch(&mut self, began: u64, checkpoint: bool) -> Result<bool, Error> {
         let epoch = self.next_epoch;
-        if checkpoint {
-            let dir = self.job_dir.join("checkpoints").join(format!(".{epoch}"));
-            durable::make_dir(&dir)?;
-        }
-        self.control.request(epoch, checkpoint);
+        let deadline = checkpoint.then(|| self.checkpoints.begin(began));
+        self.control.request(epoch, deadline);
         let mut positions = vec![LogPosition::default(); self.shards];
         let mut all_pending = 0;
         for _ in 0..self.shards {
@@ -149,7 +140,7 @@ impl Coordinator {
         let micros = self.clock.monotonic_micros().saturating_sub(began);
         self.with_figures(|figures| figures.commit_micros.add(micros, 1));
         if checkpoint {
-            return self.checkpoint(epoch, began);
+            return self.checkpoint(epoch);
         }
         Ok(true)
     }
@@ -186,36 +177,21 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Publishes a checkpoint once every shard has saved its part; a failed one is told, counted
-    /// and leaves the former ones in force.
-    fn checkpoint(&mut self, epoch: u64, began: u64) -> Result<bool, Error> {
-        let mut failed = None;
+    /// Collects the shards' parts and hands them on; a failed one is no failure of the job.
+    fn checkpoint(&mut self, epoch: u64) -> Result<bool, Error> {
+        let mut parts = Ok(Vec::new());
         for _ in 0..self.shards {
             let Some(FromShard::Saved { shard, result }) = self.receive() else {
                 return Ok(false);
             };
-            if let Err(e) = result {
-                failed = Some(format!("shard {shard}: {e}"));
+            match (result, &mut parts) {
+                (Ok(part), Ok(parts)) => parts.push(part),
+                (Err(e), Ok(_)) => parts = Err((shard, e)),
+                (_, Err(_)) => {}
             }
         }
-        let dir = self.job_dir.join("checkpoints");
-        let unfinished = dir.join(format!(".{epoch}"));
-        if let Some(why) = failed {
-            fs::remove_dir_all(&unfinished).map_err(Error::io("remove", &unfinished))?;
-            self.with_figures(|figures| figures.checkpoint_failures += 1);
-            let text = format!("checkpoint {epoch} failed: {why}; the former ones stay in force");
-            self.control.log.note(self.clock.as_ref(), "checkpoint_failed", text);
-            self.roll(epoch)?;
-            return Ok(true);
-        }
-        self.publish(epoch, &unfinished, &dir)?;
-        let micros = self.clock.monotonic_micros().saturating_sub(began);
-        let (wall, bytes) = (self.clock.now_millis(), folder_bytes(&dir.join(epoch.to_string())));
-        self.with_figures(|figures| {
-            figures.checkpoint_micros.add(micros, 1);
-            figures.checkpoint_millis = Some(wall);
-            figures.checkpoint_bytes = bytes;
-        });
+        self.roll(epoch)?;
+        self.checkpoints.saved(epoch, self.control.is_last(epoch), parts);
         Ok(true)
     }
 
@@ -225,39 +201,4 @@ impl Coordinator {
         self.commits.roll(epoch + 1)?;
         self.commit(epoch, vec![LogPosition { first_epoch: epoch + 1, bytes: 0 }; self.shards])
     }
-
-    fn publish(&mut self, epoch: u64, unfinished: &Path, dir: &Path) -> Result<(), Error> {
-        let wall_millis = self.clock.now_millis();
-        About::new(epoch, self.shards, self.generation, wall_millis).write(unfinished)?;
-        kill::point("before-checkpoint-rename");
-        let published = dir.join(epoch.to_string());
-        durable::rename(unfinished, &published)?;
-        kill::point("after-checkpoint-rename");
-        let kept = checkpoints(&self.job_dir)?;
-        for (_, old) in kept.iter().skip(self.pace.checkpoints_kept) {
-            fs::remove_dir_all(old).map_err(Error::io("remove", old))?;
-        }
-        self.roll(epoch)?;
-        let oldest = kept.get(..self.pace.checkpoints_kept.min(kept.len()));
-        if let Some((oldest, _)) = oldest.and_then(<[_]>::last) {
-            let changelog = self.job_dir.join("changelog");
-            SegmentedLog::cut_before(&changelog.join("commits"), oldest + 1)?;
-            for shard in 0..self.shards {
-                SegmentedLog::cut_before(&changelog.join(format!("shard-{shard}")), oldest + 1)?;
-            }
-        }
-        kill::point("after-log-cut");
-        Ok(())
-    }
-}
-
-/// Bytes of all files below a folder.
-pub(crate) fn folder_bytes(dir: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let sizes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => folder_bytes(&entry.path()),
-        Ok(meta) => meta.len(),
-        Err(_) => 0,
-    });
-    sizes.sum()
 }

@@ -10,13 +10,13 @@ use stateward_model::wire::{Command, Hello, Order, Report};
 
 use super::control::JobControl;
 use super::govern::{SharedGoverning, lock};
-use super::manifest::JobFolder;
+use crate::checkpoint::JobFolder;
 use crate::error::Error;
 use crate::policy::Taken;
 
 /// A job that runs on its own threads.
 pub struct JobHandle {
-    control: Arc<JobControl>,
+    pub(super) control: Arc<JobControl>,
     governing: SharedGoverning,
     work: Vec<JoinHandle<()>>,
     link: Vec<JoinHandle<()>>,

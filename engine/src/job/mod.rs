@@ -14,18 +14,14 @@ mod source;
 mod sink;
 mod builder;
 mod graph;
-mod manifest;
-mod saved;
-mod recovery;
 mod rescale;
 mod shard;
+mod checkpoints;
 mod coordinator;
 mod govern;
 mod options;
 mod start;
 mod handle;
-#[cfg(test)]
-mod damage_tests;
 #[cfg(test)]
 mod tests;
 
@@ -34,10 +30,8 @@ pub use handle::JobHandle;
 pub use options::RunOptions;
 pub use source::{FuturePolicy, Watermarks};
 
-pub(crate) use control::JobControl;
-pub(crate) use coordinator::{SharedFigures, folder_bytes};
+pub(crate) use control::{JobControl, PauseReason};
+pub(crate) use coordinator::SharedFigures;
 pub(crate) use exchange::{Arrived, Input, Output, Routed};
-pub(crate) use manifest::{Manifest, StateEntry};
 pub(crate) use node::{Node, NodeEnv, Polled, encode_entry};
-pub(crate) use saved::read_shard_meta;
 pub(crate) use shard::Barrier;

@@ -1,12 +1,13 @@
 //! What a shard knows of its nodes.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::JobControl;
 use super::shard::Barrier;
 use crate::changelog::{Entry, SegmentedLog, ShardMeta};
+use crate::checkpoint::Saving;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::telemetry::ShardBoard;
@@ -78,7 +79,7 @@ pub(crate) trait Node {
         Ok(())
     }
     /// Every epoch so far is committed: bring the stores up to it and complete `meta`.
-    fn checkpoint(&mut self, _dir: &Path, _meta: &mut ShardMeta) -> Result<(), Error> {
+    fn checkpoint(&mut self, _to: &mut Saving<'_>, _meta: &mut ShardMeta) -> Result<(), Error> {
         Ok(())
     }
     /// Copies figures out.

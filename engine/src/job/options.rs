@@ -27,6 +27,9 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// Most checkpoints that are kept.
+    pub const CHECKPOINTS_KEPT_MAX: usize = 100;
+
     /// Runs in `data_dir/jobs/<job>` with the defaults.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -36,7 +39,10 @@ impl RunOptions {
                 commit_interval: Duration::from_millis(100),
                 checkpoint_interval: Duration::from_secs(30),
                 checkpoints_kept: 3,
-                changelog_bytes_max: 256 << 20,
+                checkpoint_timeout: Duration::from_mins(10),
+                full_checkpoint_interval: Duration::from_mins(30),
+                changelog_bytes_due: 256 << 20,
+                changelog_bytes_max: 4 << 30,
             },
             cache_bytes: 16 << 20,
             block_cache_bytes: 64 << 20,
@@ -71,10 +77,36 @@ impl RunOptions {
         self
     }
 
-    /// Checkpoints that are kept, at least 1; default 3.
+    /// Checkpoints that are kept, from 1 to [`RunOptions::CHECKPOINTS_KEPT_MAX`]; default 3. The
+    /// changelog is kept back to the oldest one.
     #[must_use]
     pub fn checkpoints_kept(mut self, kept: usize) -> Self {
-        self.pace.checkpoints_kept = kept.max(1);
+        self.pace.checkpoints_kept = kept.clamp(1, Self::CHECKPOINTS_KEPT_MAX);
+        self
+    }
+
+    /// Longest that a checkpoint may take, from its barrier to its publication; default 10 min. One
+    /// that takes longer has failed, and the next one is tried.
+    #[must_use]
+    pub fn checkpoint_timeout(mut self, timeout: Duration) -> Self {
+        self.pace.checkpoint_timeout = timeout;
+        self
+    }
+
+    /// Time between two full checkpoints, which have copies of their own of the files that others
+    /// share by hard links; default 30 min. A damaged shared file is mended from the last one.
+    #[must_use]
+    pub fn full_checkpoint_interval(mut self, interval: Duration) -> Self {
+        self.pace.full_checkpoint_interval = interval;
+        self
+    }
+
+    /// Bytes of changelog since the last checkpoint from which the next one is due at once (default
+    /// 256 MiB), and bytes on disk from which the sources wait until one comes about (default 4 GiB);
+    /// above half of the latter older checkpoints give way.
+    #[must_use]
+    pub fn changelog_bytes(mut self, due: u64, max: u64) -> Self {
+        (self.pace.changelog_bytes_due, self.pace.changelog_bytes_max) = (due, max);
         self
     }
 

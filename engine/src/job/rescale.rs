@@ -14,13 +14,14 @@ use std::sync::Arc;
 use super::Job;
 use super::exchange::{shard_of, shard_of_group};
 use super::graph::{held_dir, spill_dir};
-use super::manifest::{JobFolder, Manifest, RetiredSink};
-use super::recovery::{CommitHistory, RecoveredShard, Recovery};
-use super::saved::{About, write_shard_meta};
 use crate::breaker::Spill;
 use crate::changelog::{
-    CommitRecord, LogPosition, OperatorMeta, SegmentedLog, ShardMeta, SourcePosition,
-    SpillPosition, StateMeta,
+    CommitHistory, CommitRecord, LogPosition, OperatorMeta, SegmentedLog, ShardMeta,
+    SourcePosition, SpillPosition, StateMeta,
+};
+use crate::checkpoint::{
+    About, JobFolder, Manifest, RecoveredShard, Recovery, RetiredSink, StateEntry, keep_only,
+    record_files, remove_dir, write_shard_meta,
 };
 use crate::clock::Clock;
 use crate::codec::{group_of, logical_bytes, row_ts};
@@ -93,7 +94,7 @@ impl Rescale<'_> {
         };
         let recovery =
             Recovery { folder: self.folder, manifest, rocks: self.rocks, history: self.history };
-        let from = recovery.run(told)?;
+        let from = recovery.run(told)?.shards;
         self.settle_sinks(manifest, &from, new)?;
         let epoch = last.epoch + 1;
         let generation = manifest.generation + 1;
@@ -114,7 +115,9 @@ impl Rescale<'_> {
         }
         kill::point("mid-rescale");
         self.save(manifest, targets)?;
-        About::new(epoch, new, generation, self.clock.now_millis()).write(&unfinished)?;
+        let mut about = About::new(epoch, new, generation, self.clock.now_millis());
+        about.files = record_files(&unfinished)?;
+        about.write(&unfinished)?;
         durable::rename(&unfinished, &self.folder.path.join(format!("checkpoints/{epoch}")))?;
         kill::point("before-rescale-commit");
         self.commit(&CommitRecord {
@@ -166,7 +169,7 @@ impl Rescale<'_> {
     /// Divides the rows of one state, and makes its ledgers anew from them.
     fn divide_state(
         &self,
-        state: &super::manifest::StateEntry,
+        state: &StateEntry,
         from: &[RecoveredShard],
         targets: &mut [Target],
     ) -> Result<u64, Error> {
@@ -359,12 +362,7 @@ impl Rescale<'_> {
                 remove_dir(&self.folder.path.join(format!("{dir}/shard-{shard}")))?;
             }
         }
-        for (older, dir) in super::recovery::checkpoints(&self.folder.path)? {
-            if older < epoch {
-                remove_dir(&dir)?;
-            }
-        }
-        Ok(())
+        keep_only(&self.folder.path, epoch)
     }
 }
 
@@ -450,12 +448,5 @@ fn merged_operator(metas: &[OperatorMeta], waits: &[u64], shard: usize) -> Opera
         sample,
         waiting: metas.iter().map(|meta| meta.waiting).sum(),
         ..OperatorMeta::default()
-    }
-}
-
-fn remove_dir(dir: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(dir) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir)(e)),
-        _ => Ok(()),
     }
 }

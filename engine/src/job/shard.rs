@@ -1,6 +1,6 @@
 //! One shard: its thread's loop.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crossbeam_channel::Sender;
 
 use super::control::JobControl;
 use super::node::{Node, NodeEnv, Polled, encode_entry};
-use super::saved::write_shard_meta;
 use crate::changelog::{Entry, LogPosition, OperatorMeta, SegmentedLog, ShardMeta};
+use crate::checkpoint::{Saving, ShardPart, Unfinished, remove_dir, write_shard_meta};
 use crate::clock::Clock;
 use crate::durable;
 use crate::error::Error;
@@ -42,7 +42,7 @@ pub(crate) enum FromShard {
         pending: u64,
     },
     /// Its part of the checkpoint is on disk.
-    Saved { shard: usize, result: Result<(), Error> },
+    Saved { shard: usize, result: Result<ShardPart, Error> },
 }
 
 /// A shard with its nodes, in topological order.
@@ -56,8 +56,7 @@ pub(crate) struct Shard {
     pub(crate) to_coordinator: Sender<FromShard>,
     pub(crate) db: Arc<ShardDb>,
     pub(crate) families: Vec<String>,
-    /// `checkpoints/`, where unfinished ones begin with a dot.
-    pub(crate) checkpoints: PathBuf,
+    pub(crate) job_dir: PathBuf,
     pub(crate) edges: usize,
     pub(crate) meta: ShardMeta,
     pub(crate) committed: u64,
@@ -188,27 +187,39 @@ impl Shard {
     }
 
     /// Waits for the commit, brings the stores up to it and saves them.
-    fn checkpoint(&mut self, epoch: u64) -> Result<(), Error> {
+    fn checkpoint(&mut self, epoch: u64) -> Result<ShardPart, Error> {
         while self.control.committed() < epoch {
             if self.control.exiting() {
-                return Ok(());
+                return Ok(ShardPart::default());
             }
             std::thread::park_timeout(PARK);
         }
+        let began = self.clock.monotonic_micros();
         self.take_commit()?;
-        let dir = self.checkpoints.join(format!(".{epoch}")).join(format!("shard-{}", self.index));
-        match fs::remove_dir_all(&dir) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &dir)(e));
-            }
-            _ => durable::make_dir(&dir)?,
-        }
+        let dir = Unfinished::dir(&self.job_dir, epoch).join(format!("shard-{}", self.index));
+        remove_dir(&dir)?;
+        durable::make_dir(&dir)?;
+        let clock = Arc::clone(&self.clock);
+        let mut saving = Saving {
+            dir: &dir,
+            clock: clock.as_ref(),
+            deadline_micros: self.control.checkpoint_deadline(),
+            part: ShardPart::default(),
+        };
         for node in &mut self.nodes {
-            node.checkpoint(&dir, &mut self.meta)?;
+            node.checkpoint(&mut saving, &mut self.meta)?;
         }
+        saving.check()?;
         kill::point("mid-checkpoint");
         self.db.checkpoint(&dir.join("db"), &self.families)?;
-        write_shard_meta(&dir, &self.meta)
+        write_shard_meta(&dir, &self.meta)?;
+        let totals = || self.meta.states.iter().map(|(_, meta)| meta.ledger.total());
+        Ok(ShardPart {
+            entries: totals().map(|total| total.entries).sum(),
+            logical_bytes: totals().map(|total| total.bytes).sum(),
+            pause_micros: self.clock.monotonic_micros().saturating_sub(began),
+            ..saving.part
+        })
     }
 
     fn publish(&mut self) {

@@ -1,26 +1,29 @@
 //! From a declaration to running threads.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::bounded;
 
 use super::builder::Job;
+use super::checkpoints::{Checkpoints, first_sample};
 use super::control::JobControl;
 use super::coordinator::{Coordinator, SharedFigures};
 use super::govern::{Governing, SharedGoverning, govern, lock};
 use super::graph::{ShardBuild, StoreSettings};
 use super::handle::JobHandle;
-use super::manifest::{JobFolder, Manifest};
 use super::options::RunOptions;
-use super::recovery::{CommitHistory, RecoveredShard, Recovery};
 use super::rescale::{Rescale, remove_scratch};
 use super::shard::{FromShard, Shard};
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
-use crate::changelog::SegmentedLog;
+use crate::changelog::{CommitHistory, SegmentedLog};
+use crate::checkpoint::{
+    Declared, JobFolder, Manifest, Publisher, Recovered, RecoveredShard, Recovery, Retention,
+    checkpoints,
+};
 use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
 use crate::error::Error;
 use crate::policy::TtlGovernor;
@@ -36,7 +39,13 @@ impl Job {
     /// source or sink cannot be opened; the text names the place and the way out.
     pub fn start(mut self, options: RunOptions) -> Result<JobHandle, Error> {
         let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
-        let mut manifest = folder.reconcile(&mut self)?;
+        let mut manifest = folder.reconcile(Declared {
+            namespace: &self.namespace,
+            job_name: &self.name,
+            parallelism: self.parallelism,
+            key_groups: self.key_groups,
+            states: &mut self.states,
+        })?;
         let commits = folder.path.join("changelog/commits");
         let mut history = CommitHistory::read(&commits)?;
         let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes)
@@ -73,7 +82,7 @@ impl Job {
         }
         for text in told {
             tracing::warn!("{text}");
-            control.log.note(options.clock.as_ref(), "checkpoint_failed", text);
+            control.log.note(options.clock.as_ref(), "checkpoint_fallback", text);
         }
         Starting { job: Arc::new(self), folder, manifest, options, control, first_epoch, rocks }
             .start(recovered)
@@ -92,10 +101,14 @@ struct Starting {
 }
 
 impl Starting {
-    fn start(self, recovered: Vec<RecoveredShard>) -> Result<JobHandle, Error> {
+    fn start(self, recovered: Recovered) -> Result<JobHandle, Error> {
         let shards = self.manifest.shards;
         let board = Arc::new(Board::new(shards));
+        let Recovered { shards: recovered, from } = recovered;
         let figures = SharedFigures::default();
+        let retained = checkpoints(&self.folder.path)?.into_iter().map(|(epoch, _)| epoch);
+        figures.lock().unwrap_or_else(PoisonError::into_inner).checkpoints =
+            first_sample(retained.collect(), &self.options.pace);
         let reclaims = SharedReclaims::default();
         let gates: Vec<Arc<SharedGate>> = self.job.states.iter().map(|_| Arc::default()).collect();
         let of_state = |state: &StateConfig| Arc::new(SharedTtl::new(state.ttl_millis()));
@@ -109,15 +122,17 @@ impl Starting {
         let mut work = self.shards(recovered, &board, (&gates, &ttls), &to_coordinator, &alive)?;
         drop((to_coordinator, alive));
         let changelog = self.folder.path.join("changelog");
+        let (checkpoints, publishing) = self.checkpoints(from.as_deref(), &figures)?;
+        work.push(publishing);
         let coordinator = Coordinator {
             control: Arc::clone(&self.control),
             clock: Arc::clone(&self.options.clock),
             pending: u64::MAX,
             from_shards,
             shards,
-            job_dir: self.folder.path.clone(),
             commits: SegmentedLog::start(&changelog.join("commits"), self.first_epoch)?,
-            pace: self.options.pace,
+            commit_interval: self.options.pace.commit_interval,
+            checkpoints,
             generation: self.manifest.generation,
             next_epoch: self.first_epoch,
             figures,
@@ -139,6 +154,46 @@ impl Starting {
             govern(&shared, &control, link.as_ref(), &shards_alive)
         })?);
         Ok(JobHandle::new(self.control, governing, work, threads, self.folder))
+    }
+
+    /// Starts the thread that publishes checkpoints, for the coordinator to hand them to.
+    fn checkpoints(
+        &self,
+        from: Option<&Path>,
+        figures: &SharedFigures,
+    ) -> Result<(Checkpoints, JoinHandle<()>), Error> {
+        let (path, pace) = (&self.folder.path, self.options.pace);
+        let retention = Retention {
+            kept: pace.checkpoints_kept,
+            changelog_bytes_max: pace.changelog_bytes_max,
+        };
+        let mut publishing = Publisher::new(
+            (path, self.manifest.shards, self.manifest.generation),
+            from,
+            retention,
+            i64::try_from(pace.full_checkpoint_interval.as_millis()).unwrap_or(i64::MAX),
+            Arc::clone(&self.options.clock),
+        )?;
+        // one is in flight at a time
+        let (to_publisher, unfinished) = bounded(1);
+        let (done, published) = bounded(1);
+        let thread = self.thread("stateward-checkpoint", move || {
+            for unfinished in unfinished {
+                if done.send(publishing.publish(&unfinished)).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        let checkpoints = Checkpoints::new(
+            path.clone(),
+            pace,
+            Arc::clone(&self.control),
+            Arc::clone(&self.options.clock),
+            Arc::clone(figures),
+            (to_publisher, published),
+        );
+        Ok((checkpoints, thread))
     }
 
     /// Starts a thread whose failure ends the job.
@@ -353,7 +408,7 @@ impl Making {
             to_coordinator: self.to_coordinator,
             db,
             families: self.families,
-            checkpoints: self.job_dir.join("checkpoints"),
+            job_dir: self.job_dir,
             edges: self.job.edges.len(),
             meta,
             committed: self.first_epoch - 1,

@@ -2,7 +2,7 @@
 //!
 //! Numbers are bounded so that sums over all states of a job cannot overflow.
 
-use stateward_model::wire::{Figure, Report};
+use stateward_model::wire::{CheckpointSample, Figure, Report};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
 
 use super::decode::cut;
@@ -37,6 +37,10 @@ pub(super) fn check_report(report: &mut Report) -> Result<(), ApiError> {
     check_figures("the job", &report.job.figures())?;
     let job = [&report.job.commit_micros, &report.job.checkpoint_micros];
     job.into_iter().try_for_each(|h| check_histogram("the job", h))?;
+    let checkpoints = &mut report.job.checkpoints;
+    checkpoints.runs.truncate(CheckpointSample::RUNS_MAX);
+    checkpoints.retained.truncate(CheckpointSample::RUNS_MAX);
+    checkpoints.runs.iter_mut().filter_map(|run| run.detail.as_mut()).for_each(cut);
     for state in &mut report.states {
         let of = format!("{}/{}", state.operator, state.state);
         let all = [

@@ -1,5 +1,6 @@
 //! Samples as figures of the catalogue.
 
+use super::checkpoint::CheckpointFailure;
 use super::report::{JobSample, OperatorSample, StateSample, TimerSample};
 use crate::metric::{self, Metric};
 use crate::ttl::ClockKind;
@@ -138,13 +139,25 @@ impl TimerSample {
 impl JobSample {
     /// Returns the figures of the sample without a `source` label, named by the catalogue.
     pub fn figures(&self) -> Vec<Figure> {
-        vec![
+        let checkpoints = &self.checkpoints;
+        let failures = CheckpointFailure::ALL.iter().zip(checkpoints.failures);
+        let mut all: Vec<Figure> = failures
+            .map(|(why, n)| {
+                (metric::JOB_CHECKPOINT_FAILURES, Some(("reason", why.as_str())), n as f64)
+            })
+            .collect();
+        let waits = f64::from(u8::from(checkpoints.sources_wait));
+        all.extend([
             (metric::JOB_EPOCH, None, self.epoch as f64),
-            (metric::JOB_CHECKPOINT_FAILURES, None, self.checkpoint_failures as f64),
+            (metric::JOB_CHECKPOINT_BYTES, None, self.checkpoint_bytes as f64),
+            (metric::JOB_CHECKPOINTS_RETAINED, None, checkpoints.retained.len() as f64),
+            (metric::JOB_CHANGELOG_LIMIT, None, checkpoints.changelog_bytes_max as f64),
+            (metric::JOB_CHANGELOG_WAIT, None, waits),
             (metric::JOB_CHANGELOG_BYTES, None, self.changelog_bytes as f64),
             (metric::JOB_FOLDER_BYTES, None, self.folder_bytes as f64),
             (metric::JOB_REPLAY_FACTOR, None, self.replay_factor),
             (metric::AGENT_DROPPED, None, self.dropped_samples as f64),
-        ]
+        ]);
+        all
     }
 }

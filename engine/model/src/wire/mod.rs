@@ -8,10 +8,12 @@
 mod hello;
 mod cleanup;
 mod expiry;
+mod checkpoint;
 mod report;
 mod command;
 mod figure;
 
+pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample};
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
 use super::expiry::ExpirySample;
@@ -56,8 +57,8 @@ pub struct JobSample {
     pub checkpoint_millis: Option<i64>,
     /// Bytes of the last completed checkpoint.
     pub checkpoint_bytes: u64,
-    /// Checkpoints that failed.
-    pub checkpoint_failures: u64,
+    /// Its checkpoints, one by one.
+    pub checkpoints: CheckpointSample,
     /// Changelog kept on disk.
     pub changelog_bytes: u64,
     /// All files of the job's folder.
@@ -315,7 +316,8 @@ pub struct SiteSample {
 pub struct JobEvent {
     /// Engine wall clock.
     pub wall_millis: i64,
-    /// `started`, `recovered`, `checkpoint`, `checkpoint_failed`, `breaker`, `ttl`, `cleanup`,
+    /// `started`, `recovered`, `rescaled`, `checkpoint`, `checkpoint_failed`, `checkpoint_fallback`,
+    /// `changelog_grows`, `breaker`, `ttl`, `cleanup`,
     /// `loop`,
     /// `clock_jump`,
     /// `source_paused`, `stopped`, `failed`.

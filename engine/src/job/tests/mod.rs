@@ -1,5 +1,7 @@
 //! Whole jobs in memory: results, restarts, breakers.
 
+mod checkpoint;
+mod damage;
 mod rescale;
 mod timer;
 

@@ -12,8 +12,6 @@ mod run;
 mod fire;
 mod epoch;
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stateward_model::key_group;
@@ -23,6 +21,7 @@ use super::function::{KeySelector, ProcessFunction};
 use super::timer::OperatorTimers;
 use crate::breaker::Spill;
 use crate::changelog::{Entry, OperatorMeta, ShardMeta, SpillPosition};
+use crate::checkpoint::Saving;
 use crate::codec::Key;
 use crate::error::Error;
 use crate::job::{Arrived, Input, Node, NodeEnv, Output, Polled};
@@ -228,12 +227,14 @@ where
         Ok(())
     }
 
-    fn checkpoint(&mut self, dir: &Path, meta: &mut ShardMeta) -> Result<(), Error> {
+    fn checkpoint(&mut self, to: &mut Saving<'_>, meta: &mut ShardMeta) -> Result<(), Error> {
         for table in &mut self.parts.tables {
-            table.snapshot(dir)?;
+            to.check()?;
+            table.snapshot(to)?;
             meta.set_state(table.config().id, table.meta(true));
         }
         for table in self.parts.timers.tables_mut() {
+            to.check()?;
             table.write_back()?;
             meta.set_state(table.config().id, table.meta());
         }

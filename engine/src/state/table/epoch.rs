@@ -1,9 +1,8 @@
 //! What an epoch does to a state: relieve the cache, sweep, log, commit, restore.
 
-use std::path::Path;
-
 use super::{Moment, Release, Table, horizon_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
+use crate::checkpoint::Saving;
 use crate::error::Error;
 use crate::store::RecentlyGone;
 use crate::telemetry::Recorder;
@@ -190,9 +189,15 @@ impl<R: Recorder> Table<R> {
 
     /// At a checkpoint, when all is committed: brings the store up to it, and saves into `dir` what
     /// is in no store.
-    pub(crate) fn snapshot(&mut self, dir: &Path) -> Result<(), Error> {
+    pub(crate) fn snapshot(&mut self, to: &mut Saving<'_>) -> Result<(), Error> {
         self.write_back()?;
-        self.cache.save(dir, &self.config.file_name(), self.shared_cut_off.committed())
+        let cut_off = self.shared_cut_off.committed();
+        let began = to.clock.monotonic_micros();
+        let (entries, bytes) = self.cache.dead(cut_off);
+        to.part.cleanup_micros += to.clock.monotonic_micros().saturating_sub(began);
+        to.part.excluded_entries += entries;
+        to.part.excluded_bytes += bytes;
+        self.cache.save(to.dir, &self.config.file_name(), cut_off)
     }
 
     /// Brings the store up to the last committed epoch.

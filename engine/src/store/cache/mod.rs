@@ -24,7 +24,7 @@ use super::slots::{Slot, Slots};
 use stateward_model::wire::CleanupStrategy;
 
 use super::{Dropping, HeapStore, Overflow, OwnedRow, SharedCutOff, StateStore, heap};
-use crate::codec::{row_ts, set_row_ts};
+use crate::codec::{logical_bytes, row_ts, set_row_ts};
 use crate::error::Error;
 
 pub(crate) use scan::Scanned;
@@ -302,6 +302,19 @@ impl WriteCache {
             rows.extend(slots.filter_map(|s| Some((s.key().into(), s.row()?.to_vec()))));
         }
         Ok(rows)
+    }
+
+    /// Entries, and bytes of their keys and values, at or below the cut-off in a cache that holds all
+    /// there is: what [`WriteCache::save`] leaves out.
+    pub(crate) fn dead(&self, cut_off: i64) -> (u64, u64) {
+        if self.rest.is_some() {
+            return (0, 0);
+        }
+        let rows = self.slots.iter().filter_map(|(_, slot)| Some((slot.key(), slot.row()?)));
+        let dead = rows.filter(|(_, row)| row_ts(row) <= cut_off);
+        dead.fold((0, 0), |(entries, bytes), (key, row)| {
+            (entries + 1, bytes + logical_bytes(key, row))
+        })
     }
 
     /// Saves the rows above the cut-off of a cache that holds all there is.

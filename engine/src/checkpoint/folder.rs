@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stateward_model::ClockKind;
 
-use super::builder::Job;
 use crate::durable;
 use crate::error::Error;
 use crate::schema::Evolution;
 use crate::state::StateConfig;
 
 /// Version of the folder's layout.
-const LAYOUT_VERSION: u32 = 4;
+const LAYOUT_VERSION: u32 = 5;
 
 /// One state that the folder knows, whether or not the code still declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +60,15 @@ impl Manifest {
     }
 }
 
+/// What code says of a job, to be reconciled with its folder.
+pub(crate) struct Declared<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) job_name: &'a str,
+    pub(crate) parallelism: usize,
+    pub(crate) key_groups: u16,
+    pub(crate) states: &'a mut [StateConfig],
+}
+
 /// A job's folder, locked.
 #[derive(Debug)]
 pub(crate) struct JobFolder {
@@ -91,14 +99,14 @@ impl JobFolder {
 
     /// Reads the manifest, or makes one, and gives the job's states the ids and schema versions
     /// that the folder knows them by.
-    pub(crate) fn reconcile(&self, job: &mut Job) -> Result<Manifest, Error> {
+    pub(crate) fn reconcile(&self, job: Declared<'_>) -> Result<Manifest, Error> {
         let path = self.path.join("job.json");
         let mut manifest = match fs::read(&path) {
             Ok(bytes) => self.parse(&bytes)?,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Manifest {
                 version: LAYOUT_VERSION,
-                namespace: job.namespace.clone(),
-                job_name: job.name.clone(),
+                namespace: job.namespace.to_owned(),
+                job_name: job.job_name.to_owned(),
                 shards: job.parallelism,
                 key_groups: job.key_groups,
                 generation: 0,
@@ -107,8 +115,8 @@ impl JobFolder {
             },
             Err(e) => return Err(Error::io("read", &path)(e)),
         };
-        self.check_groups(job, &manifest)?;
-        for state in &mut job.states {
+        self.check_groups(job.key_groups, &manifest)?;
+        for state in job.states {
             self.register(state, &mut manifest)?;
         }
         self.write(&manifest)?;
@@ -142,13 +150,13 @@ impl JobFolder {
         Ok(manifest)
     }
 
-    fn check_groups(&self, job: &Job, manifest: &Manifest) -> Result<(), Error> {
-        if job.key_groups == manifest.key_groups {
+    fn check_groups(&self, key_groups: u16, manifest: &Manifest) -> Result<(), Error> {
+        if key_groups == manifest.key_groups {
             return Ok(());
         }
         Err(self.refuse(format!(
-            "it was written with {} key groups, the job asks for {}; their number is for ever: run it as before, or in another folder",
-            manifest.key_groups, job.key_groups
+            "it was written with {} key groups, the job asks for {key_groups}; their number is for ever: run it as before, or in another folder",
+            manifest.key_groups
         )))
     }
 

@@ -1,20 +1,22 @@
 //! From a folder to the last committed epoch: newest usable checkpoint, then the changelog.
 //!
 //! 1. The live stores of a former run are never used: they are replaced by a clone of a checkpoint.
-//! 2. Checkpoints are tried newest first; one that cannot be opened is told and passed over
-//!    (SEMANTICS §4.2). The log reaches back to the oldest one that is kept.
+//! 2. Checkpoints are tried newest first. Every file of one is verified before it is used; what is
+//!    damaged is mended from another checkpoint's copy where there is one, else the checkpoint is
+//!    passed over, and either is told (SEMANTICS §4.2). The log reaches back to the oldest one.
 //! 3. Only frames of epochs with a commit record are applied. An epoch number is never used twice,
 //!    so what an uncommitted epoch left in a log stays without effect for ever.
 
-use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::manifest::{JobFolder, Manifest};
-use super::saved::{About, read_shard_meta};
+use super::about::{About, read_shard_meta};
+use super::file::{Fault, clone_database, mend, verify};
+use super::folder::{JobFolder, Manifest, StateEntry};
+use super::retention::{checkpoints, remove_dir, remove_unfinished, sources_of_copies};
 use crate::changelog::{
-    CommitRecord, Entry, FrameReader, LogPosition, ShardMeta, for_each_row, segments,
+    CommitHistory, Entry, FrameReader, LogPosition, ShardMeta, cut, for_each_row, segments,
 };
 use crate::error::Error;
 use crate::state::StateKind;
@@ -22,70 +24,11 @@ use crate::store::{
     Change, CutOff, HeapStore, RocksOptions, RocksStore, ShardDb, SharedCutOff, StateStore,
 };
 
-/// What the commit log says.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CommitHistory {
-    /// Epochs that are committed and still in the log.
-    pub(crate) epochs: BTreeSet<u64>,
-    pub(crate) last: Option<CommitRecord>,
-}
-
-impl CommitHistory {
-    /// Reads all commit records and cuts a torn one off.
-    pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
-        let mut history = Self::default();
-        if !dir.exists() {
-            return Ok(history);
-        }
-        for (_, path) in segments(dir)? {
-            let mut frames = FrameReader::open(&path)?;
-            let mut payload = Vec::new();
-            while frames.next(&mut payload)? {
-                let record: CommitRecord = frames.decode(&payload)?;
-                history.epochs.insert(record.epoch);
-                history.last = Some(record);
-            }
-            // a commit that was torn off is the last; one that others follow had been committed
-            if frames.is_followed()? {
-                return Err(frames.damaged());
-            }
-            cut(&path, frames.offset())?;
-        }
-        Ok(history)
-    }
-
-    pub(crate) fn last_epoch(&self) -> u64 {
-        self.last.as_ref().map_or(0, |record| record.epoch)
-    }
-}
-
-fn cut(path: &Path, length: u64) -> Result<(), Error> {
-    let file = OpenOptions::new().write(true).open(path).map_err(Error::io("open", path))?;
-    let now = file.metadata().map_err(Error::io("read", path))?.len();
-    if now > length {
-        file.set_len(length).and_then(|()| file.sync_all()).map_err(Error::io("cut", path))?;
-    }
-    Ok(())
-}
-
-/// The published checkpoints, newest first.
-pub(crate) fn checkpoints(job_dir: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
-    let dir = job_dir.join("checkpoints");
-    let mut found = Vec::new();
-    if !dir.exists() {
-        return Ok(found);
-    }
-    for entry in fs::read_dir(&dir).map_err(Error::io("list", &dir))? {
-        let path = entry.map_err(Error::io("list", &dir))?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        match name.parse() {
-            Ok(epoch) => found.push((epoch, path)),
-            // an unfinished one
-            Err(_) => fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?,
-        }
-    }
-    found.sort_by(|a, b| b.cmp(a));
-    Ok(found)
+/// A job at its last committed epoch.
+pub(crate) struct Recovered {
+    pub(crate) shards: Vec<RecoveredShard>,
+    /// The checkpoint that it goes on from; `None` where the changelog had everything.
+    pub(crate) from: Option<PathBuf>,
 }
 
 /// One shard, at the last committed epoch.
@@ -105,17 +48,20 @@ pub(crate) struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Brings all shards to the last committed epoch; `told` gets what had to be passed over.
-    pub(crate) fn run(&self, mut told: impl FnMut(String)) -> Result<Vec<RecoveredShard>, Error> {
+    /// Brings all shards to the last committed epoch; `told` gets what was mended or passed over.
+    pub(crate) fn run(&self, mut told: impl FnMut(String)) -> Result<Recovered, Error> {
         let committed = self.history.last_epoch();
+        remove_unfinished(&self.folder.path)?;
         for (epoch, dir) in checkpoints(&self.folder.path)? {
             if epoch > committed {
                 // made by a rescale that never came to its commit; its number will be used again
-                fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
+                remove_dir(&dir)?;
                 continue;
             }
-            match self.check_layout(&dir).and_then(|()| self.start_at(epoch, Some(&dir))) {
-                Ok(shards) => return Ok(shards),
+            let recovered =
+                self.check(&dir, &mut told).and_then(|()| self.start_at(epoch, Some(&dir)));
+            match recovered {
+                Ok(shards) => return Ok(Recovered { shards, from: Some(dir) }),
                 Err(e) if e.is_disk_full() => return Err(e),
                 Err(e) => {
                     told(format!("checkpoint {epoch} cannot be used ({e}); trying the one before"));
@@ -131,12 +77,28 @@ impl Recovery<'_> {
                 ),
             });
         }
-        self.start_at(0, None)
+        Ok(Recovered { shards: self.start_at(0, None)?, from: None })
+    }
+
+    /// Verifies a checkpoint whole, and mends what another one has a copy of.
+    fn check(&self, dir: &Path, told: &mut impl FnMut(String)) -> Result<(), Error> {
+        let about = About::read(dir)?;
+        self.check_layout(dir, &about)?;
+        let faults = verify(dir, &about.files);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let sources = sources_of_copies(&self.folder.path, dir)?;
+        for fault in faults {
+            let Some(source) = mend(dir, &fault, &sources) else { return Err(fault.error) };
+            let Fault { error, .. } = &fault;
+            told(format!("{error}; it is mended from {}", source.display()));
+        }
+        Ok(())
     }
 
     /// A checkpoint of another layout of shards cannot be used: the log behind it is another one's.
-    fn check_layout(&self, dir: &Path) -> Result<(), Error> {
-        let about = About::read(dir)?;
+    fn check_layout(&self, dir: &Path, about: &About) -> Result<(), Error> {
         let (is, kept) =
             ((about.shards, about.generation), (self.manifest.shards, self.manifest.generation));
         if is == kept {
@@ -174,16 +136,11 @@ impl Recovery<'_> {
         checkpoint: Option<&Path>,
     ) -> Result<RecoveredShard, Error> {
         let live = self.folder.path.join(format!("state/shard-{shard}"));
-        match fs::remove_dir_all(&live) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &live)(e));
-            }
-            _ => {}
-        }
+        remove_dir(&live)?;
         fs::create_dir_all(&live).map_err(Error::io("create", &live))?;
         let saved = checkpoint.map(|dir| dir.join(format!("shard-{shard}")));
         if let Some(saved) = &saved {
-            clone_files(&saved.join("db"), &live.join("db"))?;
+            clone_database(&saved.join("db"), &live.join("db"))?;
         }
         let mut cut_offs: Vec<(u16, SharedCutOff)> = Vec::new();
         let mut families = Vec::new();
@@ -197,7 +154,7 @@ impl Recovery<'_> {
         let db = ShardDb::open(&live.join("db"), self.rocks, &families)?;
         let mut heaps = Vec::new();
         for (id, _) in &cut_offs {
-            let is_heap = |s: &&super::manifest::StateEntry| s.id == *id && s.backend == "heap";
+            let is_heap = |s: &&StateEntry| s.id == *id && s.backend == "heap";
             if self.manifest.states.iter().any(|s| is_heap(&s)) {
                 let name = format!("state-{id:03}");
                 let loaded = saved.as_deref().map(|saved| HeapStore::load(saved, &name));
@@ -278,20 +235,4 @@ fn apply_rows(state: u16, rows: &[u8], into: &mut RecoveredShard) -> Result<bool
         }
     }
     Ok(whole)
-}
-
-/// Hard-links the immutable files of a database, copies the others.
-fn clone_files(from: &Path, to: &Path) -> Result<(), Error> {
-    fs::create_dir_all(to).map_err(Error::io("create", to))?;
-    for entry in fs::read_dir(from).map_err(Error::io("list", from))? {
-        let source = entry.map_err(Error::io("list", from))?.path();
-        let Some(name) = source.file_name() else { continue };
-        let target = to.join(name);
-        if source.extension().is_some_and(|e| e == "sst") {
-            fs::hard_link(&source, &target).map_err(Error::io("link", &target))?;
-        } else {
-            fs::copy(&source, &target).map_err(Error::io("copy", &target))?;
-        }
-    }
-    Ok(())
 }
