@@ -181,6 +181,8 @@ impl<R: Recorder> Driven<R> {
             operator: "bench".into(),
             kind,
             options: StateOptions {
+                readable_keys: false,
+                read_key: None,
                 name: "state".into(),
                 ttl,
                 ttl_min: None,

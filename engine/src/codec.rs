@@ -32,6 +32,10 @@ pub trait Key: ToOwned + Send + Sync + 'static {
     fn encode(&self, out: &mut Vec<u8>);
     /// Decodes what [`Key::encode`] wrote; `None` where the bytes are not such a key.
     fn decode(bytes: &[u8]) -> Option<Self::Owned>;
+    /// Shows an encoded key to people; the bytes in hexadecimal unless the type knows better.
+    fn readable(bytes: &[u8]) -> String {
+        bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
 }
 
 impl Key for str {
@@ -42,6 +46,9 @@ impl Key for str {
     fn decode(bytes: &[u8]) -> Option<String> {
         std::str::from_utf8(bytes).ok().map(str::to_owned)
     }
+    fn readable(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
 }
 
 impl Key for String {
@@ -51,6 +58,9 @@ impl Key for String {
     }
     fn decode(bytes: &[u8]) -> Option<Self> {
         str::decode(bytes)
+    }
+    fn readable(bytes: &[u8]) -> String {
+        str::readable(bytes)
     }
 }
 
@@ -63,6 +73,9 @@ macro_rules! integer_key {
             }
             fn decode(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok().map(Self::from_be_bytes)
+            }
+            fn readable(bytes: &[u8]) -> String {
+                Self::decode(bytes).map(|key| key.to_string()).unwrap_or_default()
             }
         }
     )+};
@@ -80,6 +93,9 @@ macro_rules! signed_key {
             fn decode(bytes: &[u8]) -> Option<Self> {
                 let raw = <$u>::from_be_bytes(bytes.try_into().ok()?);
                 Some((raw ^ (1 << (<$u>::BITS - 1))) as $t)
+            }
+            fn readable(bytes: &[u8]) -> String {
+                Self::decode(bytes).map(|key| key.to_string()).unwrap_or_default()
             }
         }
     )+};
@@ -105,6 +121,13 @@ where
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (a, b) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         Some((A::decode(a)?, B::decode(b)?))
+    }
+    fn readable(bytes: &[u8]) -> String {
+        let parts = bytes
+            .split_first_chunk::<4>()
+            .and_then(|(length, rest)| rest.split_at_checked(u32::from_be_bytes(*length) as usize));
+        let (a, b) = parts.unwrap_or_default();
+        format!("{}, {}", A::readable(a), B::readable(b))
     }
 }
 

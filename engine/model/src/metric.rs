@@ -40,6 +40,19 @@ pub struct Metric {
     pub help: &'static str,
 }
 
+impl Metric {
+    /// How many units of a histogram's buckets make one of the metric's base unit: ages and lateness
+    /// are observed in ms, durations in microseconds, sizes in bytes.
+    pub fn units_per_base(&self) -> f64 {
+        let in_millis = [STATE_AGE, STATE_OVERSHOOT, OPERATOR_TIMER_LATENESS];
+        match self.unit {
+            "bytes" => 1.0,
+            _ if in_millis.iter().any(|other| other.name == self.name) => 1e3,
+            _ => 1e6,
+        }
+    }
+}
+
 /// What a metric belongs to, and so which identity labels it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -102,6 +115,9 @@ catalogue! {
     STATE_EXPIRING_BYTES = "stateward_state_expiring_bytes", Gauge, "bytes", ["within"], State, Exact, "Bytes of those.";
     STATE_TTL = "stateward_state_ttl_seconds", Gauge, "seconds", [], State, Exact, "TTL in force; no series where there is none.";
     STATE_AGE = "stateward_state_age_seconds", Histogram, "seconds", ["observed"], State, Exact, "Age of entries in the state's clock when read (observed=\"read\"), dropped (\"drop\"), or resident (\"resident\").";
+    STATE_VALUE_BYTES = "stateward_state_value_bytes", Histogram, "bytes", [], State, Exact, "Sizes of the values that went to the changelog, once per row and epoch.";
+    STATE_OVERSHOOT = "stateward_state_overshoot_seconds", Histogram, "seconds", ["side"], State, Exact, "Physical removal of expired entries minus their expiry: side=\"late\" at or after it, side=\"early\" before it (a TTL that was lengthened since).";
+    STATE_HOTTEST_KEY = "stateward_state_hottest_key_ratio", Gauge, "ratio", ["by"], State, Exact, "What part of the last minutes' changes (by=\"changes\") or changelog bytes (by=\"bytes\") the hottest key has at least; no series where there were none.";
     STATE_ACCESSES = "stateward_state_accesses_total", Counter, "accesses", ["kind", "site"], State, Exact, "Writes, refreshes and reads by source line.";
     CLEANUP_DURATION = "stateward_cleanup_duration_seconds", Histogram, "seconds", ["strategy"], State, Exact, "Durations of cleanup runs by strategy: sweep, reclaim.";
     CLEANUP_RECLAIMED = "stateward_cleanup_reclaimed_bytes_total", Counter, "bytes", ["strategy"], State, Exact, "Bytes of keys and values of written-off rows that were dropped: by compactions of the store's own, by the scheduler (reclaim), on demand, in memory.";

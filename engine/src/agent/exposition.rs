@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prometheus::proto::{Bucket, LabelPair, MetricFamily, MetricType};
 use prometheus::{Encoder, TextEncoder};
 use stateward_model::metric::{self, Kind, Metric};
-use stateward_model::wire::{Hello, Report};
+use stateward_model::wire::{Hello, JOB_HISTOGRAMS, Report, STATE_HISTOGRAMS};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram, bucket_lower_bound};
 
 type Families = BTreeMap<&'static str, MetricFamily>;
@@ -17,14 +17,9 @@ pub fn exposition(hello: &Hello, report: &Report) -> String {
     for (metric, extra, value) in report.job.figures() {
         add(&mut families, &metric, &job, extra, value);
     }
-    add_histogram(
-        &mut families,
-        &metric::JOB_COMMIT_DURATION,
-        &job,
-        None,
-        &report.job.commit_micros,
-        1e-6,
-    );
+    for ((metric, extra), histogram) in JOB_HISTOGRAMS.iter().zip(report.job.histograms()) {
+        add_histogram(&mut families, metric, &job, *extra, histogram);
+    }
     for source in &report.job.sources {
         let label = Some(("source", source.source.as_str()));
         add(&mut families, &metric::JOB_SOURCE_RECORDS, &job, label, source.records as f64);
@@ -39,7 +34,7 @@ pub fn exposition(hello: &Hello, report: &Report) -> String {
         for timers in &operator.timers {
             let clock = Some(("clock", timers.clock_label()));
             let (metric, lateness) = (metric::OPERATOR_TIMER_LATENESS, &timers.lateness);
-            add_histogram(&mut families, &metric, &labels, clock, lateness, 1e-3);
+            add_histogram(&mut families, &metric, &labels, clock, lateness);
         }
     }
     for state in &report.states {
@@ -48,19 +43,8 @@ pub fn exposition(hello: &Hello, report: &Report) -> String {
         for (metric, extra, value) in state.figures() {
             add(&mut families, &metric, &labels, extra, value);
         }
-        let ages = [
-            ("read", &state.age_at_read),
-            ("drop", &state.age_at_drop),
-            ("resident", &state.age_resident),
-        ];
-        for (observed, ages) in ages {
-            let label = Some(("observed", observed));
-            add_histogram(&mut families, &metric::STATE_AGE, &labels, label, ages, 1e-3);
-        }
-        let runs = [("sweep", &state.sweep_micros), ("reclaim", &state.reclaim_micros)];
-        for (strategy, micros) in runs {
-            let label = Some(("strategy", strategy));
-            add_histogram(&mut families, &metric::CLEANUP_DURATION, &labels, label, micros, 1e-6);
+        for ((metric, extra), histogram) in STATE_HISTOGRAMS.iter().zip(state.histograms()) {
+            add_histogram(&mut families, metric, &labels, *extra, histogram);
         }
         for site in &state.sites {
             let labels = [labels[0], labels[1], labels[2], labels[3], ("kind", site.kind.as_str())];
@@ -126,8 +110,8 @@ fn add_histogram(
     labels: &[(&str, &str)],
     extra: Option<(&str, &str)>,
     histogram: &Histogram,
-    unit: f64,
 ) {
+    let unit = metric.units_per_base().recip();
     let mut dense = prometheus::proto::Histogram::default();
     dense.set_sample_count(histogram.count());
     dense.set_sample_sum(histogram.sum as f64 * unit);

@@ -219,6 +219,9 @@ fn add_state(sample: &mut StateSample, part: &StateSnapshot) {
     sample.age_at_drop.merge(&part.at_drop);
     sample.age_resident.merge(&part.resident);
     sample.sweep_micros.merge(&part.sweeps);
+    sample.value_bytes.merge(&part.value_bytes);
+    sample.overshoot.add(&part.overshoot);
+    sample.hot.add(&part.hot);
     for site in &part.sites {
         let same = sample
             .sites

@@ -234,7 +234,10 @@ impl ShardBuild<'_> {
         };
         let ttl = self.ttls.get(index).map(Arc::clone);
         let ttl = ttl.unwrap_or_else(|| Arc::new(SharedTtl::new(config.ttl_millis())));
-        let mut table = Table::new(config.clone(), cache, cut_off, gate, ttl);
+        let mut table: Table<Counters> = Table::new(config.clone(), cache, cut_off, gate, ttl);
+        if let Some(read_key) = config.options.read_key {
+            table.recorder().show_keys(read_key);
+        }
         table.set_committed(self.first_epoch.saturating_sub(1));
         if let Some((_, meta)) = self.meta.states.iter().find(|(id, _)| *id == config.id) {
             table.restore(meta);

@@ -188,6 +188,8 @@ impl<'a, K: Key + ?Sized> Open<'a, K> {
             String::new()
         });
         let place = self.declared.iter().filter(|state| state.kind != StateKind::Timer).count();
+        let read_key = options.readable_keys.then_some(K::readable as fn(&[u8]) -> String);
+        let options = StateOptions { read_key, ..options };
         self.declared.push(StateDeclared { kind, options, schema });
         place
     }

@@ -5,12 +5,13 @@ use std::panic::Location;
 use std::time::Duration;
 
 use stateward_model::breaker::Policy;
-use stateward_model::{ClockKind, UpdateType, Visibility};
+use stateward_model::{ClockKind, UpdateType, Visibility, key_hash};
 
 use super::family::{FamilyConfig, FamilyDescriptor};
 use crate::codec::GROUP_BYTES;
 use crate::error::Error;
 use crate::schema::Evolution;
+use crate::telemetry::ReadKey;
 
 /// Time to live of a state's entries (SEMANTICS §1).
 ///
@@ -106,6 +107,19 @@ impl StateKind {
         }
     }
 
+    /// The stream's key within a row key, and its hash; `hash` is what the row key goes by.
+    pub(crate) fn stream_key(self, hash: u64, row_key: &[u8]) -> (u64, &[u8]) {
+        let rest = row_key.get(GROUP_BYTES..).unwrap_or_default();
+        if !self.is_sorted() {
+            return (hash, rest);
+        }
+        let key = rest
+            .split_first_chunk::<4>()
+            .and_then(|(length, rest)| rest.get(..u32::from_be_bytes(*length) as usize));
+        let key = key.unwrap_or_default();
+        (key_hash(key), key)
+    }
+
     /// Bytes of a row key in front of what is hashed: a state with one row per key goes by the hash
     /// of the record's key, which routing has computed already; one with many by its whole row key.
     pub(crate) fn hashed_from(kind: &str) -> usize {
@@ -130,6 +144,9 @@ pub(crate) struct StateOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
+    /// Keys may leave the engine in readable form; how comes with the operator's key type.
+    pub(crate) readable_keys: bool,
+    pub(crate) read_key: Option<ReadKey>,
     /// Column families; only a table has any.
     pub(crate) families: Vec<FamilyConfig>,
     pub(crate) site: &'static Location<'static>,
@@ -145,6 +162,8 @@ impl StateOptions {
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
+            readable_keys: false,
+            read_key: None,
             families: Vec::new(),
             site: Location::caller(),
         }
@@ -248,6 +267,14 @@ macro_rules! settings {
             #[must_use]
             pub fn processing_time(mut self) -> Self {
                 self.options.clock = ClockKind::ProcessingTime;
+                self
+            }
+
+            /// Shows the hottest keys as they are. Without this only their hashes leave the engine,
+            /// for keys are often personal data.
+            #[must_use]
+            pub fn readable_keys(mut self) -> Self {
+                self.options.readable_keys = true;
                 self
             }
 

@@ -8,6 +8,7 @@ use stateward_model::wire::{CleanupRuns, CleanupStrategy};
 
 use super::recent::KEYS_MAX;
 use crate::codec::{logical_bytes, row_ts};
+use crate::telemetry::Overshoot;
 
 /// A cut-off shared with compactions.
 pub(crate) type SharedCutOff = Arc<CutOff>;
@@ -43,6 +44,12 @@ pub(crate) struct CutOff {
     manual: AtomicU8,
     /// Wall clock of the end of the last compaction; `i64::MIN` before the first.
     compacted_millis: AtomicI64,
+    /// Stamp at or below which entries are past their TTL; `i64::MIN` where none is.
+    due: AtomicI64,
+    /// Stamp that older ones count as (SEMANTICS §1.1).
+    adopted: AtomicI64,
+    /// Of rows that compactions dropped.
+    overshoot: Mutex<Overshoot>,
     any_gone: AtomicBool,
     gone: Mutex<Vec<(u64, i64)>>,
 }
@@ -62,6 +69,9 @@ impl CutOff {
             runs: Default::default(),
             manual: AtomicU8::new(CleanupStrategy::Reclaim as u8),
             compacted_millis: AtomicI64::new(i64::MIN),
+            due: AtomicI64::new(i64::MIN),
+            adopted: AtomicI64::new(i64::MIN),
+            overshoot: Mutex::default(),
             any_gone: AtomicBool::new(false),
             gone: Mutex::default(),
         }
@@ -80,6 +90,17 @@ impl CutOff {
     /// Publishes a cut-off whose epoch is committed.
     pub(crate) fn commit(&self, cut_off: i64) {
         self.committed.fetch_max(cut_off, Ordering::Release);
+    }
+
+    /// Tells where the TTL stands now, for the overshoot of what is dropped.
+    pub(crate) fn set_due(&self, limit: Option<i64>, adopted: i64) {
+        self.due.store(limit.unwrap_or(i64::MIN), Ordering::Relaxed);
+        self.adopted.store(adopted, Ordering::Relaxed);
+    }
+
+    /// How long after their expiry rows were dropped.
+    pub(crate) fn overshoot(&self) -> Overshoot {
+        self.overshoot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Bytes dropped since the shard started, by whatever strategy.
@@ -155,6 +176,9 @@ pub(crate) struct Dropping {
     strategy: CleanupStrategy,
     /// Read once, so that a compaction has one rule.
     limit: i64,
+    /// Where the TTL stood, and what older stamps count as.
+    due: Option<(i64, i64)>,
+    overshoot: Option<Overshoot>,
     rows: u64,
     bytes: u64,
     gone: Vec<(u64, i64)>,
@@ -163,7 +187,18 @@ pub(crate) struct Dropping {
 impl Dropping {
     pub(crate) fn start(cut_off: &SharedCutOff, strategy: CleanupStrategy) -> Self {
         let limit = cut_off.committed();
-        Self { cut_off: Arc::clone(cut_off), strategy, limit, rows: 0, bytes: 0, gone: Vec::new() }
+        let due = cut_off.due.load(Ordering::Relaxed);
+        let adopted = cut_off.adopted.load(Ordering::Relaxed);
+        Self {
+            cut_off: Arc::clone(cut_off),
+            strategy,
+            limit,
+            due: (due != i64::MIN).then_some((due, adopted)),
+            overshoot: None,
+            rows: 0,
+            bytes: 0,
+            gone: Vec::new(),
+        }
     }
 
     /// Tells whether a row is to go, and notes it.
@@ -176,6 +211,10 @@ impl Dropping {
         match self.gone.get_mut(self.rows as usize % KEYS_MAX) {
             Some(oldest) => *oldest = (hash, ts),
             None => self.gone.push((hash, ts)),
+        }
+        if let Some((due, adopted)) = self.due {
+            let overshoot = self.overshoot.get_or_insert_default();
+            overshoot.add(due.saturating_sub(ts.max(adopted)));
         }
         self.rows += 1;
         self.bytes += logical_bytes(key, row);
@@ -191,6 +230,10 @@ impl Drop for Dropping {
         if let Some(runs) = self.cut_off.runs.get(self.strategy as usize) {
             runs.rows.fetch_add(self.rows, Ordering::Relaxed);
             runs.bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        }
+        if let Some(overshoot) = &self.overshoot {
+            let sum = &self.cut_off.overshoot;
+            sum.lock().unwrap_or_else(PoisonError::into_inner).merge(overshoot);
         }
         let mut gone = self.cut_off.gone.lock().unwrap_or_else(PoisonError::into_inner);
         gone.append(&mut self.gone);

@@ -16,7 +16,7 @@ mod reclaim;
 
 use crate::error::Error;
 
-pub(crate) use cache::{Scanned, WriteCache};
+pub(crate) use cache::{Changed, Scanned, WriteCache};
 pub(crate) use cut_off::{CutOff, Dropping, Manual, SharedCutOff};
 pub(crate) use heap::{HeapStore, save as save_heap};
 pub(crate) use ledger::{Ledger, resident_ages};

@@ -26,6 +26,8 @@ pub(super) struct Slot {
     /// Epoch of the last change; 0: the store holds the same.
     pub(super) changed_in: u64,
     key_bytes: u32,
+    /// Changes since the changelog had it last; begins again at 0 when it is full.
+    pub(super) changes: u16,
     is_present: bool,
     /// Used since the eviction hand last came by.
     pub(super) is_used: bool,

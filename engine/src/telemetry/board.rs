@@ -4,7 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stateward_model::Histogram;
 use stateward_model::wire::{
-    CleanupSample, ExpirySample, OperatorSample, SiteSample, SourceSample, StateFlow, StateStock,
+    CleanupSample, ExpirySample, HotKeys, OperatorSample, OvershootSample, SiteSample,
+    SourceSample, StateFlow, StateStock,
 };
 
 /// Records along one edge.
@@ -20,6 +21,9 @@ pub(crate) struct StateSnapshot {
     pub(crate) at_drop: Histogram,
     pub(crate) resident: Histogram,
     pub(crate) sweeps: Histogram,
+    pub(crate) value_bytes: Histogram,
+    pub(crate) overshoot: OvershootSample,
+    pub(crate) hot: HotKeys,
     pub(crate) cleanup: CleanupSample,
     pub(crate) expiry: ExpirySample,
     pub(crate) sites: Vec<SiteSample>,

@@ -1,8 +1,10 @@
 //! The recorder of one state: counters, or nothing at all.
 
-use stateward_model::wire::{SiteSample, StateFlow};
+use stateward_model::wire::{HotKeys, SiteSample, StateFlow};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram, bucket_of};
 
+use super::changes::{Changes, ReadKey, RowChange};
+use super::overshoot::Overshoot;
 use super::site::{Access, Site, Sites};
 
 /// A histogram while it is being filled.
@@ -31,7 +33,14 @@ impl Dense {
         Histogram::from_dense(&self.counts, self.sum)
     }
 
-    fn copy_from(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += count;
+        }
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    pub(super) fn copy_from(&mut self, other: &Self) {
         self.counts.copy_from_slice(&other.counts);
         self.sum = other.sum;
     }
@@ -48,6 +57,10 @@ pub(crate) trait Recorder: Default + Send {
     fn age_at_read(&mut self, age_millis: i64);
     /// Entries of this age were dropped.
     fn age_at_drop(&mut self, age_millis: i64, entries: u64);
+    /// An expired entry was removed so long after its expiry.
+    fn overshoot(&mut self, millis: i64);
+    /// A row goes to the changelog.
+    fn changed(&mut self, row: &RowChange<'_>);
     /// A sweep took so long.
     fn sweep(&mut self, micros: u64);
     /// Keeps the present counts, to come back to them with [`Recorder::rewind`].
@@ -61,6 +74,8 @@ pub(crate) trait Recorder: Default + Send {
 pub(crate) struct Counters {
     counts: Counts,
     marked: Option<Box<Counts>>,
+    /// Counted at the barrier, so nothing of it is ever taken back.
+    changes: Changes,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,6 +83,7 @@ struct Counts {
     flow: StateFlow,
     at_read: Dense,
     at_drop: Dense,
+    overshoot: Overshoot,
     sweeps: Dense,
     sites: Sites,
 }
@@ -79,6 +95,24 @@ impl Counters {
 
     pub(crate) fn ages(&self) -> (Histogram, Histogram) {
         (self.counts.at_read.pack(), self.counts.at_drop.pack())
+    }
+
+    pub(crate) fn overshoot_so_far(&self) -> &Overshoot {
+        &self.counts.overshoot
+    }
+
+    /// Keys may be shown, and so.
+    pub(crate) fn show_keys(&mut self, read_key: ReadKey) {
+        self.changes.show_keys(read_key);
+    }
+
+    /// The keys that change most; `wall` in ms.
+    pub(crate) fn hot_keys(&mut self, wall: i64) -> HotKeys {
+        self.changes.hot_keys(wall)
+    }
+
+    pub(crate) fn value_bytes(&self) -> Histogram {
+        self.changes.value_bytes()
     }
 
     pub(crate) fn sweeps(&self) -> Histogram {
@@ -110,6 +144,15 @@ impl Recorder for Counters {
         self.counts.at_drop.add(age, entries);
     }
 
+    fn overshoot(&mut self, millis: i64) {
+        self.counts.overshoot.add(millis);
+    }
+
+    #[inline]
+    fn changed(&mut self, row: &RowChange<'_>) {
+        self.changes.add(row);
+    }
+
     fn sweep(&mut self, micros: u64) {
         self.counts.sweeps.add(micros, 1);
     }
@@ -122,6 +165,7 @@ impl Recorder for Counters {
                 marked.flow = now.flow;
                 marked.at_read.copy_from(&now.at_read);
                 marked.at_drop.copy_from(&now.at_drop);
+                marked.overshoot.copy_from(&now.overshoot);
                 marked.sites.clone_from(&now.sites);
             }
             None => self.marked = Some(Box::new(now.clone())),
@@ -134,6 +178,7 @@ impl Recorder for Counters {
         self.counts.flow = StateFlow { offered, diverted, ..marked.flow };
         self.counts.at_read.copy_from(&marked.at_read);
         self.counts.at_drop.copy_from(&marked.at_drop);
+        self.counts.overshoot.copy_from(&marked.overshoot);
         self.counts.sites.clone_from(&marked.sites);
     }
 }
@@ -159,6 +204,8 @@ impl Recorder for Off {
     fn access(&mut self, _site: Site, _kind: Access, _bytes: u64) {}
     fn age_at_read(&mut self, _age_millis: i64) {}
     fn age_at_drop(&mut self, _age_millis: i64, _entries: u64) {}
+    fn overshoot(&mut self, _millis: i64) {}
+    fn changed(&mut self, _row: &RowChange<'_>) {}
     fn sweep(&mut self, _micros: u64) {}
     fn mark(&mut self) {}
     fn rewind(&mut self) {}

@@ -3,8 +3,13 @@
 
 mod site;
 mod counters;
+mod heavy;
+mod changes;
+mod overshoot;
 mod board;
 
 pub(crate) use board::{Board, ShardBoard, StateSnapshot};
+pub(crate) use changes::{ReadKey, RowChange};
 pub(crate) use counters::{Counters, Dense, Off, Recorder};
+pub(crate) use overshoot::Overshoot;
 pub(crate) use site::{Access, Site, site_text};

@@ -23,7 +23,6 @@ pub(crate) use hello::hello;
 pub use in_process::InProcess;
 pub(crate) use report::report;
 pub(crate) use samples::{
-    JOB_HISTOGRAM_OWNER, JOB_HISTOGRAMS, OPERATOR_HISTOGRAM_OWNER, OPERATOR_HISTOGRAMS,
-    STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS, job_histograms, label, source_figures,
-    state_histograms, units_per_second,
+    JOB_HISTOGRAM_OWNER, OPERATOR_HISTOGRAM_OWNER, STATE_HISTOGRAM_OWNER, extra_label, label,
+    source_figures,
 };

@@ -1,28 +1,12 @@
 //! From a report to series: every figure by its name in the catalogue, without shard or key.
 
 use stateward_model::metric::{self, Metric};
-use stateward_model::wire::{Figure, JobSample, OperatorSample, Report, SourceSample, StateSample};
+use stateward_model::wire::{Figure, OperatorSample, Report, SourceSample};
 use stateward_model::{ClockKind, Histogram};
 
 use crate::db::series::key::SeriesKey;
 use crate::series::{Batch, JobKey};
 
-/// Histograms of a state, in the order of its rows: metric and further labels.
-pub(crate) const STATE_HISTOGRAMS: [(Metric, &str); 5] = [
-    (metric::STATE_AGE, "observed=\"read\""),
-    (metric::STATE_AGE, "observed=\"drop\""),
-    (metric::STATE_AGE, "observed=\"resident\""),
-    (metric::CLEANUP_DURATION, "strategy=\"sweep\""),
-    (metric::CLEANUP_DURATION, "strategy=\"reclaim\""),
-];
-/// Histograms of a job, in the order of its rows.
-pub(crate) const JOB_HISTOGRAMS: [(Metric, &str); 2] =
-    [(metric::JOB_COMMIT_DURATION, ""), (metric::JOB_CHECKPOINT_DURATION, "")];
-/// Histograms of an operator that has timers, in the order of its rows.
-pub(crate) const OPERATOR_HISTOGRAMS: [(Metric, &str); 2] = [
-    (metric::OPERATOR_TIMER_LATENESS, "clock=\"event\""),
-    (metric::OPERATOR_TIMER_LATENESS, "clock=\"processing\""),
-];
 /// Metric that the histogram rows of an operator are filed under.
 pub(crate) const OPERATOR_HISTOGRAM_OWNER: Metric = metric::OPERATOR_TIMER_LATENESS;
 /// Metric that the histogram rows of a state are filed under.
@@ -32,23 +16,7 @@ pub(crate) const JOB_HISTOGRAM_OWNER: Metric = metric::JOB_COMMIT_DURATION;
 /// Source lines of a state that have a series each; the most frequent ones.
 const SITES_MAX: usize = 32;
 
-/// Histograms of a state in the order of [`STATE_HISTOGRAMS`].
-pub(crate) fn state_histograms(sample: &StateSample) -> [&Histogram; 5] {
-    [
-        &sample.age_at_read,
-        &sample.age_at_drop,
-        &sample.age_resident,
-        &sample.sweep_micros,
-        &sample.reclaim_micros,
-    ]
-}
-
-/// Histograms of a job in the order of [`JOB_HISTOGRAMS`].
-pub(crate) fn job_histograms(sample: &JobSample) -> [&Histogram; 2] {
-    [&sample.commit_micros, &sample.checkpoint_micros]
-}
-
-/// Histograms of an operator in the order of [`OPERATOR_HISTOGRAMS`]; `None` where it has no timers.
+/// Histograms of an operator in the order of [`stateward_model::wire::OPERATOR_HISTOGRAMS`]; `None` where it has no timers.
 pub(crate) fn operator_histograms(sample: &OperatorSample) -> Option<[Histogram; 2]> {
     let lateness = |clock: ClockKind| {
         let timers = sample.timers.iter().find(|timers| timers.clock == clock);
@@ -58,12 +26,6 @@ pub(crate) fn operator_histograms(sample: &OperatorSample) -> Option<[Histogram;
     (!sample.timers.is_empty()).then(|| both.map(lateness))
 }
 
-/// How many units of a histogram's buckets make a second.
-pub(crate) fn units_per_second(metric: Metric) -> f64 {
-    let in_millis = [metric::STATE_AGE, metric::OPERATOR_TIMER_LATENESS];
-    if in_millis.iter().any(|other| other.name == metric.name) { 1e3 } else { 1e6 }
-}
-
 /// Figures of a source; they have the label `source`.
 pub(crate) fn source_figures(source: &SourceSample) -> [(Metric, f64); 3] {
     [
@@ -71,6 +33,11 @@ pub(crate) fn source_figures(source: &SourceSample) -> [(Metric, f64); 3] {
         (metric::JOB_SOURCE_REJECTED, source.rejected as f64),
         (metric::JOB_SOURCE_FUTURE, source.future as f64),
     ]
+}
+
+/// Writes the one further label that a series may have; empty without.
+pub(crate) fn extra_label(extra: Option<(&'static str, &'static str)>) -> String {
+    extra.map(|(name, value)| label(name, value)).unwrap_or_default()
 }
 
 /// Writes one label as it stands in a key and in the exposition.
@@ -103,7 +70,7 @@ pub(super) fn batch_of(
     let owner = |metric: Metric, operator: &str, state: &str| key(job, metric, operator, state, "");
     let mut histograms = vec![(
         owner(JOB_HISTOGRAM_OWNER, "", ""),
-        job_histograms(&report.job).map(Histogram::clone).to_vec(),
+        report.job.histograms().map(Histogram::clone).to_vec(),
     )];
     for operator in &report.operators {
         if let Some(lateness) = operator_histograms(operator) {
@@ -123,7 +90,7 @@ pub(super) fn batch_of(
         }
         histograms.push((
             owner(STATE_HISTOGRAM_OWNER, of.0, of.1),
-            state_histograms(state).map(Histogram::clone).to_vec(),
+            state.histograms().map(Histogram::clone).to_vec(),
         ));
     }
     Batch {
@@ -144,8 +111,7 @@ struct Samples<'a> {
 
 impl Samples<'_> {
     fn add(&mut self, of: (&str, &str), (metric, extra, value): &Figure) {
-        let labels = extra.map(|(name, value)| label(name, value)).unwrap_or_default();
-        self.add_labelled(of, *metric, labels, *value);
+        self.add_labelled(of, *metric, extra_label(*extra), *value);
     }
 
     fn add_labelled(&mut self, of: (&str, &str), metric: Metric, labels: String, value: f64) {

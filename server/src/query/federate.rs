@@ -4,15 +4,12 @@
 use std::collections::BTreeMap;
 
 use stateward_model::metric::{self, Kind, Metric};
-use stateward_model::wire::Report;
+use stateward_model::wire::{JOB_HISTOGRAMS, Report, STATE_HISTOGRAMS};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram, bucket_lower_bound};
 
 use crate::catalog::Job;
 use crate::core::Core;
-use crate::ingest::{
-    JOB_HISTOGRAMS, STATE_HISTOGRAMS, job_histograms, label, source_figures, state_histograms,
-    units_per_second,
-};
+use crate::ingest::{extra_label, label, source_figures};
 
 /// Buckets are exposed up to every power of two: the same bounds for every series, so that they add
 /// up across states.
@@ -64,8 +61,8 @@ impl Exposition<'_> {
                 self.sample(metric, "", &label("source", &source.source), value);
             }
         }
-        for ((metric, extra), histogram) in JOB_HISTOGRAMS.iter().zip(job_histograms(&report.job)) {
-            self.histogram(*metric, "", extra, histogram);
+        for ((metric, extra), histogram) in JOB_HISTOGRAMS.iter().zip(report.job.histograms()) {
+            self.histogram(*metric, "", &extra_label(*extra), histogram);
         }
         for operator in &report.operators {
             let of = label("operator", &operator.operator);
@@ -88,9 +85,8 @@ impl Exposition<'_> {
                     format!("{},{}", label("kind", site.kind.as_str()), label("site", &site.site));
                 self.sample(metric::STATE_ACCESSES, &of, &extra, site.count as f64);
             }
-            for ((metric, extra), histogram) in STATE_HISTOGRAMS.iter().zip(state_histograms(state))
-            {
-                self.histogram(*metric, &of, extra, histogram);
+            for ((metric, extra), histogram) in STATE_HISTOGRAMS.iter().zip(state.histograms()) {
+                self.histogram(*metric, &of, &extra_label(*extra), histogram);
             }
         }
     }
@@ -111,7 +107,7 @@ impl Exposition<'_> {
     }
 
     fn histogram(&mut self, metric: Metric, of: &str, extra: &str, histogram: &Histogram) {
-        let scale = units_per_second(metric);
+        let scale = metric.units_per_base();
         let with = |le: &str| match extra {
             "" => label("le", le),
             extra => format!("{extra},{}", label("le", le)),
@@ -131,8 +127,4 @@ impl Exposition<'_> {
         self.line(metric, "_sum", of, extra, histogram.sum as f64 / scale);
         self.line(metric, "_count", of, extra, count);
     }
-}
-
-fn extra_label(extra: Option<(&'static str, &'static str)>) -> String {
-    extra.map(|(name, value)| label(name, value)).unwrap_or_default()
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use stateward_model::metric::{self, Metric, Scope};
 use stateward_model::view::{SeriesAnswer, SeriesLine, SeriesQuery};
+use stateward_model::wire::{HistogramName, JOB_HISTOGRAMS, OPERATOR_HISTOGRAMS, STATE_HISTOGRAMS};
 
 use super::figure::Figure;
 use super::range::{Function, Line, Range, Selector, evaluate};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::ingest::{
-    JOB_HISTOGRAM_OWNER, JOB_HISTOGRAMS, OPERATOR_HISTOGRAM_OWNER, OPERATOR_HISTOGRAMS,
-    STATE_HISTOGRAM_OWNER, STATE_HISTOGRAMS, units_per_second,
+    JOB_HISTOGRAM_OWNER, OPERATOR_HISTOGRAM_OWNER, STATE_HISTOGRAM_OWNER, extra_label,
 };
 
 const POINTS_DEFAULT: u32 = 600;
@@ -151,7 +151,7 @@ async fn quantiles(
     select: &impl Fn(Metric) -> Selector,
     range: Range,
 ) -> Result<Vec<Line>, ApiError> {
-    let (owner, all): (Metric, &[(Metric, &str)]) = match metric.scope {
+    let (owner, all): (Metric, &[HistogramName]) = match metric.scope {
         Scope::State => (STATE_HISTOGRAM_OWNER, &STATE_HISTOGRAMS),
         Scope::Operator => (OPERATOR_HISTOGRAM_OWNER, &OPERATOR_HISTOGRAMS),
         _ => (JOB_HISTOGRAM_OWNER, &JOB_HISTOGRAMS),
@@ -167,8 +167,9 @@ async fn quantiles(
         let wanted = all.iter().enumerate().filter(|(_, (known, _))| *known == metric);
         for (at, (_, labels)) in wanted {
             let mut key = owner.clone();
-            (*labels).clone_into(&mut key.labels);
-            lines.push((key, quantile_points(&rows, at, (metric, labels), minutes_of_step)));
+            key.labels = extra_label(*labels);
+            let points = quantile_points(&rows, at, (metric, &key.labels), minutes_of_step);
+            lines.push((key, points));
         }
     }
     Ok(lines)
@@ -182,7 +183,7 @@ fn quantile_points(
     minutes_of_step: i64,
 ) -> Vec<(i64, f64)> {
     let is_stock = labels.contains("resident");
-    let scale = units_per_second(metric);
+    let scale = metric.units_per_base();
     let mut last = None;
     let mut points = Vec::new();
     for (minute, histograms) in rows {

@@ -2,13 +2,54 @@
 
 use super::checkpoint::CheckpointFailure;
 use super::report::{JobSample, OperatorSample, StateSample, TimerSample};
+use crate::histogram::Histogram;
 use crate::metric::{self, Metric};
 use crate::ttl::ClockKind;
 
 /// One figure of a sample: the metric, its extra label if it has one, and the value.
 pub type Figure = (Metric, Option<(&'static str, &'static str)>, f64);
 
+/// A histogram of the catalogue: the metric, and its extra label if it has one.
+pub type HistogramName = (Metric, Option<(&'static str, &'static str)>);
+
+/// Histograms of a state, in the order of [`StateSample::histograms`]. What is stored goes by this
+/// order, so new ones are added at its end.
+pub const STATE_HISTOGRAMS: [HistogramName; 8] = [
+    (metric::STATE_AGE, Some(("observed", "read"))),
+    (metric::STATE_AGE, Some(("observed", "drop"))),
+    (metric::STATE_AGE, Some(("observed", "resident"))),
+    (metric::CLEANUP_DURATION, Some(("strategy", "sweep"))),
+    (metric::CLEANUP_DURATION, Some(("strategy", "reclaim"))),
+    (metric::STATE_VALUE_BYTES, None),
+    (metric::STATE_OVERSHOOT, Some(("side", "late"))),
+    (metric::STATE_OVERSHOOT, Some(("side", "early"))),
+];
+
+/// Histograms of a job, in the order of [`JobSample::histograms`].
+pub const JOB_HISTOGRAMS: [HistogramName; 2] =
+    [(metric::JOB_COMMIT_DURATION, None), (metric::JOB_CHECKPOINT_DURATION, None)];
+
+/// Histograms of an operator that has timers, one per clock.
+pub const OPERATOR_HISTOGRAMS: [HistogramName; 2] = [
+    (metric::OPERATOR_TIMER_LATENESS, Some(("clock", "event"))),
+    (metric::OPERATOR_TIMER_LATENESS, Some(("clock", "processing"))),
+];
+
 impl StateSample {
+    /// Returns the histograms of the sample, in the order of [`STATE_HISTOGRAMS`].
+    pub fn histograms(&self) -> [&Histogram; STATE_HISTOGRAMS.len()] {
+        [
+            &self.age_at_read,
+            &self.age_at_drop,
+            &self.age_resident,
+            &self.sweep_micros,
+            &self.reclaim_micros,
+            &self.value_bytes,
+            &self.overshoot.late,
+            &self.overshoot.early,
+        ]
+    }
+
     /// Returns the counters and gauges of the sample, named by the catalogue. Histograms and
     /// accesses by line are not among them.
     pub fn figures(&self) -> Vec<Figure> {
@@ -46,6 +87,11 @@ impl StateSample {
             (metric::BREAKER_OFFERED, None, flow.offered as f64),
             (metric::BREAKER_DIVERTED, None, flow.diverted as f64),
         ];
+        for (by, list) in [("changes", &self.hot.by_changes), ("bytes", &self.hot.by_bytes)] {
+            if let Some(ratio) = list.first_ratio() {
+                all.push((metric::STATE_HOTTEST_KEY, Some(("by", by)), ratio));
+            }
+        }
         if !self.expiry.due.is_empty() {
             // an hour, six, and a day
             for (edge, within) in [(3, "3600"), (4, "21600"), (5, "86400")] {
@@ -137,6 +183,11 @@ impl TimerSample {
 }
 
 impl JobSample {
+    /// Returns the histograms of the sample, in the order of [`JOB_HISTOGRAMS`].
+    pub fn histograms(&self) -> [&Histogram; JOB_HISTOGRAMS.len()] {
+        [&self.commit_micros, &self.checkpoint_micros]
+    }
+
     /// Returns the figures of the sample without a `source` label, named by the catalogue.
     pub fn figures(&self) -> Vec<Figure> {
         let checkpoints = &self.checkpoints;

@@ -9,6 +9,8 @@ mod hello;
 mod cleanup;
 mod expiry;
 mod checkpoint;
+mod hot;
+mod overshoot;
 mod report;
 mod command;
 mod figure;
@@ -17,8 +19,10 @@ pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, Checkpoin
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
-pub use figure::Figure;
+pub use figure::{Figure, HistogramName, JOB_HISTOGRAMS, OPERATOR_HISTOGRAMS, STATE_HISTOGRAMS};
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
+pub use hot::{HotKey, HotKeys, HotList};
+pub use overshoot::OvershootSample;
 pub use report::{
     AccessKind, JobEvent, JobSample, OperatorSample, Report, ReportReply, SiteSample, SourceSample,
     StateFlow, StateSample, StateStock, TimerSample,

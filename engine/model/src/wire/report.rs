@@ -6,6 +6,8 @@ use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
 use super::expiry::ExpirySample;
+use super::hot::HotKeys;
+use super::overshoot::OvershootSample;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
 use crate::ttl::ClockKind;
@@ -183,6 +185,12 @@ pub struct StateSample {
     pub sweep_micros: Histogram,
     /// Durations of reclaiming compactions in microseconds.
     pub reclaim_micros: Histogram,
+    /// Sizes in bytes of the values that went to the changelog.
+    pub value_bytes: Histogram,
+    /// How long after their expiry entries were removed.
+    pub overshoot: OvershootSample,
+    /// The keys that change most.
+    pub hot: HotKeys,
     /// Accesses by source line.
     pub sites: Vec<SiteSample>,
     /// When its entries expire.

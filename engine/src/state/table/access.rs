@@ -148,6 +148,14 @@ impl<R: Recorder> Table<R> {
         self.recent.insert(hash, ts);
         self.recorder.flow(|flow| flow.removed_read += 1);
         self.recorder.age_at_drop(self.clock(moment).map_or(0, |now| now - ts), 1);
+        self.count_overshoot(ts, self.clock(moment));
+    }
+
+    /// An expired row is removed, or replaced.
+    fn count_overshoot(&mut self, ts: i64, now: Option<i64>) {
+        if let Some((now, expiry)) = now.zip(self.rule.expires_at(ts)) {
+            self.recorder.overshoot(now.saturating_sub(expiry));
+        }
     }
 
     pub(super) fn drop_row(&mut self, slot: u32, epoch: u64) {
@@ -303,6 +311,7 @@ impl<R: Recorder> Table<R> {
         });
         if let Found::Expired(ts) = found {
             self.recorder.age_at_drop(self.seen_now(moment).map_or(0, |now| now - ts), 1);
+            self.count_overshoot(ts, self.seen_now(moment));
         }
         if !matches!(found, Found::Live(_)) {
             self.recent.clear(hash);
@@ -331,6 +340,9 @@ impl<R: Recorder> Table<R> {
             self.drop_row(slot, moment.epoch);
             let age = self.seen_now(moment).map_or(0, |now| now - ts);
             self.recorder.age_at_drop(age, 1);
+            if matches!(found, Found::Expired(_)) {
+                self.count_overshoot(ts, self.seen_now(moment));
+            }
             self.recorder.flow(|flow| match found {
                 Found::Expired(_) => flow.removed_read += 1,
                 _ => flow.removed_delete += 1,

@@ -3,9 +3,10 @@
 use super::{Moment, Release, Table, horizon_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
 use crate::checkpoint::Saving;
+use crate::codec::row_value;
 use crate::error::Error;
-use crate::store::RecentlyGone;
-use crate::telemetry::Recorder;
+use crate::store::{Changed, RecentlyGone};
+use crate::telemetry::{Recorder, RowChange};
 
 /// Entries that a changed TTL lets go in a tenth of a second, per state and shard: a mistake can be
 /// stopped before it is done.
@@ -22,8 +23,17 @@ impl<R: Recorder> Table<R> {
     }
 
     fn encode_changes(&mut self) {
-        let early = &mut self.early;
-        self.cache.drain_changes(|key, row| {
+        let (early, recorder, kind) = (&mut self.early, &mut self.recorder, self.config.kind);
+        self.cache.drain_changes(|changed| {
+            let Changed { hash, key, row, changes } = changed;
+            let (hash, stream_key) = kind.stream_key(hash, key);
+            recorder.changed(&RowChange {
+                hash,
+                key: stream_key,
+                changes,
+                bytes: (key.len() + row.map_or(0, <[u8]>::len)) as u64,
+                value_bytes: row.map(|row| row_value(row).len() as u64),
+            });
             if early.last().is_none_or(|last| last.len() >= FRAME_BYTES) {
                 early.push(RowsBuilder::default());
             }
@@ -57,6 +67,7 @@ impl<R: Recorder> Table<R> {
     pub(crate) fn sweep(&mut self, moment: &Moment, mut micros: impl FnMut() -> u64) {
         self.take_up_ttl(moment);
         let Some(now) = self.clock(moment) else { return };
+        self.shared_cut_off.set_due(self.rule.gone_limit(Some(now)), self.rule.adopted_at_millis);
         // rows that are gone for good: from now on only their hashes tell expired from absent
         for (hash, ts) in self.shared_cut_off.take_gone() {
             let expiry = self.rule.expires_at(ts);

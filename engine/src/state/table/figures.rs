@@ -1,11 +1,11 @@
 //! What a state shows of itself.
 
-use stateward_model::wire::{CleanupSample, ExpirySample, StateStock};
+use stateward_model::wire::{CleanupSample, ExpirySample, OvershootSample, StateStock};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
 
 use super::{Moment, Table};
 use crate::store::resident_ages;
-use crate::telemetry::Recorder;
+use crate::telemetry::{Counters, Recorder};
 
 impl<R: Recorder> Table<R> {
     /// Bytes of written-off rows that compactions dropped in this run.
@@ -60,5 +60,15 @@ impl<R: Recorder> Table<R> {
         let mut counts = [0; HISTOGRAM_BUCKETS];
         let sum = self.clock(moment).map_or(0, |now| self.ledger.ages(now, &mut counts));
         resident_ages(&counts, sum)
+    }
+}
+
+impl Table<Counters> {
+    /// How long after their expiry entries were removed: by reads and writes, by compactions, and
+    /// from memory.
+    pub(crate) fn overshoot(&self) -> OvershootSample {
+        let mut all = self.shared_cut_off.overshoot();
+        all.merge(self.recorder.overshoot_so_far());
+        all.pack()
     }
 }

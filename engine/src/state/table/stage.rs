@@ -27,7 +27,10 @@ impl<R: Recorder> Table<R> {
                     self.ledger.add(row_ts(&former), logical_bytes(&undo.key, &former));
                 }
                 self.cache.set_row(slot, epoch, Some(&former));
+                self.cache.discount(slot, 1);
             }
+            // what was taken back, and taking it back
+            self.cache.discount(slot, 2);
         }
         self.recorder.rewind();
         Ok(())

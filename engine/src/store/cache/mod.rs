@@ -40,6 +40,17 @@ struct Rest {
     overflow: Overflow,
 }
 
+/// A row key that changed in an epoch, and what it has now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Changed<'a> {
+    /// What the row key goes by.
+    pub(crate) hash: u64,
+    pub(crate) key: &'a [u8],
+    pub(crate) row: Option<&'a [u8]>,
+    /// How often.
+    pub(crate) changes: u64,
+}
+
 /// The overlay of one state on one shard.
 pub(crate) struct WriteCache {
     slots: Slots,
@@ -48,6 +59,8 @@ pub(crate) struct WriteCache {
     changed: Vec<u32>,
     /// Bytes of these slots when they were first changed.
     changed_bytes: usize,
+    /// Slots whose count of changes was full, once for each time.
+    counted_full: Vec<u32>,
     bytes: usize,
     bytes_max: usize,
     /// Bytes of keys and rows, of those that have a row.
@@ -71,6 +84,7 @@ impl WriteCache {
             sorted: sorted.then(BTreeMap::new),
             changed: Vec::new(),
             changed_bytes: 0,
+            counted_full: Vec::new(),
             bytes: 0,
             bytes_max,
             content_bytes: 0,
@@ -87,6 +101,7 @@ impl WriteCache {
             sorted: sorted.then(BTreeMap::new),
             changed: Vec::new(),
             changed_bytes: 0,
+            counted_full: Vec::new(),
             bytes: 0,
             bytes_max: usize::MAX,
             content_bytes: 0,
@@ -202,6 +217,11 @@ impl WriteCache {
         let Some(slot) = self.slots.get_mut(at) else { return };
         let (before, content_before) = (slot.bytes(), slot.content_bytes());
         change(slot);
+        if slot.changes == u16::MAX {
+            slot.changes = 0;
+            self.counted_full.push(at);
+        }
+        slot.changes += 1;
         if slot.changed_in != epoch {
             slot.changed_in = epoch;
             self.changed.push(at);
@@ -211,15 +231,31 @@ impl WriteCache {
         self.content_bytes = self.content_bytes + slot.content_bytes() - content_before;
     }
 
+    /// Changes of a slot were taken back, and so were none.
+    pub(crate) fn discount(&mut self, at: u32, changes: u16) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            slot.changes = slot.changes.saturating_sub(changes);
+        }
+    }
+
     /// Visits what changed in the current epoch, once per key, and begins the next one.
-    pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
+    pub(crate) fn drain_changes(&mut self, mut visit: impl FnMut(Changed<'_>)) {
         self.changed_bytes = 0;
         for some in self.changed.chunks(SLOTS_AT_ONCE) {
             self.slots.touch(some);
-            for slot in some.iter().filter_map(|at| self.slots.get(*at)) {
-                visit(slot.key(), slot.row());
+            for at in some {
+                let Some(slot) = self.slots.get_mut(*at) else { continue };
+                let full = self.counted_full.iter().filter(|full| *full == at).count() as u64;
+                let changes = u64::from(std::mem::take(&mut slot.changes));
+                visit(Changed {
+                    hash: slot.hash(),
+                    key: slot.key(),
+                    row: slot.row(),
+                    changes: changes + full * u64::from(u16::MAX),
+                });
             }
         }
+        self.counted_full.clear();
         self.changed.clear();
     }
 
@@ -462,7 +498,7 @@ mod tests {
             key += 1;
         }
         assert!(!cache.make_room(0).unwrap(), "all is uncommitted");
-        cache.drain_changes(|_, _| {});
+        cache.drain_changes(|_| {});
         cache.spill_over(0).unwrap();
         assert!(!cache.wants_commit());
         let before = key;

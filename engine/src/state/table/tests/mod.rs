@@ -6,6 +6,7 @@ mod ttl;
 mod merge;
 mod list;
 mod cells;
+mod seen;
 
 use std::sync::Arc;
 
@@ -122,6 +123,8 @@ impl World {
                 .visibility(visibility)
         });
         let mut options = StateOptions {
+            readable_keys: true,
+            read_key: None,
             name: "s".into(),
             ttl,
             ttl_min: None,

@@ -1,0 +1,111 @@
+//! What a state tells of its keys, its values and its removals.
+
+use stateward_model::{ClockKind, Histogram, UpdateType, bucket_of};
+
+use super::{Rule, Turn, World, here};
+use crate::state::table::RowAddress;
+use crate::state::{Backend, GateMode, StateKind};
+
+fn world(backend: Backend, kind: StateKind) -> World {
+    World::new(Rule {
+        ttl: Some(100),
+        update: UpdateType::OnCreateAndWrite,
+        relaxed: false,
+        clock: ClockKind::EventTime,
+        backend,
+        kind,
+        cache_bytes: 1 << 20,
+    })
+}
+
+fn write(world: &mut World, key: &[u8], offset: i64) {
+    world.event(offset);
+    world.table.write(RowAddress::of(key), &7_u64, &world.moment, here()).unwrap();
+}
+
+fn count(histogram: &Histogram, value: u64) -> u64 {
+    let found =
+        histogram.buckets.iter().find(|(bucket, _)| usize::from(*bucket) == bucket_of(value));
+    found.map_or(0, |(_, count)| *count)
+}
+
+/// §9, overshoot: removal by a read, by a write over it, and of the bytes, minus the expiry.
+#[test]
+fn removals_are_measured_from_the_expiry() {
+    for backend in [Backend::Rocks, Backend::Heap] {
+        let mut world = world(backend, StateKind::Value);
+        world.turn(Turn::Clock(1, true));
+        for key in [b"..a", b"..b", b"..c"] {
+            write(&mut world, key, 0);
+        }
+        world.turn(Turn::Clock(107, false));
+        world.event(0);
+        let site = here();
+        world.table.read::<u64>(RowAddress::of(b"..a"), &world.moment, site).unwrap();
+        write(&mut world, b"..b", 0);
+        let late = world.table.overshoot().late;
+        assert_eq!((late.count(), count(&late, 7)), (2, 2), "{backend:?}");
+        if backend == Backend::Heap {
+            // what is left is written off, and then its bytes go
+            world.turn(Turn::Clock(2_000, true));
+            world.turn(Turn::Barrier);
+            world.turn(Turn::Commit);
+            world.turn(Turn::Evict);
+            let late = world.table.overshoot().late;
+            // one was written again at 108
+            assert_eq!((late.count(), late.sum), (4, 7 + 7 + 1_900 + 2_007), "{late:?}");
+        }
+        assert_eq!(world.table.overshoot().early.count(), 0);
+    }
+}
+
+/// §9, hot keys and value sizes: by the stream's key, counted once the changelog has them, and without
+/// what a breaker refused.
+#[test]
+fn changes_are_counted_by_the_streams_key() {
+    for kind in [StateKind::Value, StateKind::Map] {
+        let mut world = world(Backend::Rocks, kind);
+        let row_key = |key: &[u8], part: &[u8]| match kind {
+            StateKind::Map => {
+                let length = (key.len() as u32).to_be_bytes();
+                [b"..", length.as_slice(), key, part].concat()
+            }
+            _ => [b"..", key].concat(),
+        };
+        for _ in 0..3 {
+            write(&mut world, &row_key(b"hot", b"1"), 0);
+            write(&mut world, &row_key(b"hot", b"2"), 0);
+        }
+        write(&mut world, &row_key(b"cold", b"1"), 0);
+        world.event(0);
+        let (hot, cold) = (row_key(b"hot", b"1"), row_key(b"cold", b"1"));
+        world.refused(|table, moment| {
+            table.write(RowAddress::of(&cold), &8_u64, moment, here()).unwrap();
+            table.gate().mode = GateMode::Refuse;
+            table.gate().next_event();
+            assert!(table.write(RowAddress::of(&hot), &8_u64, moment, here()).is_err());
+        });
+        world.turn(Turn::Barrier);
+        let listed = world.table.recorder().hot_keys(0).by_changes;
+        let amounts: Vec<u64> = listed.keys.iter().map(|key| key.amount).collect();
+        assert_eq!((amounts, listed.total, listed.error), (vec![6, 1], 7, 0), "{kind:?}");
+        if kind == StateKind::Map {
+            let hash = stateward_model::key_hash(b"hot");
+            assert_eq!(listed.keys.first().map(|key| key.hash), Some(hash));
+        }
+        let rows = if kind == StateKind::Map { 3 } else { 2 };
+        assert_eq!(world.table.recorder().value_bytes().count(), rows);
+        assert_eq!(world.table.recorder().hot_keys(0).by_bytes.keys.len(), 2);
+    }
+}
+
+/// §9: a key that changes more often in one epoch than its slot can count is counted in full.
+#[test]
+fn very_many_changes_of_a_key_are_counted() {
+    let mut world = world(Backend::Heap, StateKind::Value);
+    for _ in 0..150_000 {
+        write(&mut world, b"..k", 0);
+    }
+    world.turn(Turn::Barrier);
+    assert_eq!(world.table.recorder().hot_keys(0).by_changes.total, 150_000);
+}

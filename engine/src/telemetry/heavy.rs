@@ -1,0 +1,156 @@
+//! Which keys have the greatest amounts, in bounded memory with a guaranteed error.
+//!
+//! The Misra-Gries summary for weighted items, in the form that purges: a table of counters; once it
+//! is three quarters full, the median counter is taken off all, and those at or below zero go. What
+//! was taken off is the error: a key's true amount lies between its counter and that plus
+//! [`Heavy::error`], and a key without a counter has at most the error (Anderson et al., "A
+//! High-Performance Algorithm for Identifying Frequent Items in Data Streams", 2017, §2).
+
+/// Counters of a table, a power of two.
+const SLOTS: usize = 1_024;
+/// Counters from which on it is purged. Each purge takes off at least half of these, so the error is
+/// at most the sum of all amounts divided by half of this.
+const SLOTS_USED_MAX: usize = SLOTS / 4 * 3;
+
+/// One counter; an amount of 0 is an empty place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    hash: u64,
+    amount: u64,
+}
+
+/// Amounts of the heaviest keys, by hash.
+#[derive(Clone, Debug)]
+pub(crate) struct Heavy {
+    counters: Box<[Counter]>,
+    used: usize,
+    error: u64,
+    total: u64,
+}
+
+impl Default for Heavy {
+    fn default() -> Self {
+        let counters = vec![Counter::default(); SLOTS].into_boxed_slice();
+        Self { counters, used: 0, error: 0, total: 0 }
+    }
+}
+
+impl Heavy {
+    /// Adds an amount to a key's.
+    #[inline]
+    pub(crate) fn add(&mut self, hash: u64, amount: u64) {
+        self.total = self.total.saturating_add(amount);
+        self.count(hash, amount);
+        if self.used > SLOTS_USED_MAX {
+            self.purge();
+        }
+    }
+
+    fn count(&mut self, hash: u64, amount: u64) {
+        // the lower bits, because the upper ones are alike within a shard
+        let mut at = hash as usize % SLOTS;
+        while let Some(counter) = self.counters.get_mut(at) {
+            if counter.amount == 0 {
+                *counter = Counter { hash, amount };
+                self.used += usize::from(amount > 0);
+                return;
+            }
+            if counter.hash == hash {
+                counter.amount = counter.amount.saturating_add(amount);
+                return;
+            }
+            at = (at + 1) % SLOTS;
+        }
+    }
+
+    #[cold]
+    fn purge(&mut self) {
+        let all = self.entries();
+        let mut amounts: Vec<u64> = all.iter().map(|(_, amount)| *amount).collect();
+        let (_, median, _) = amounts.select_nth_unstable(self.used / 2);
+        let median = *median;
+        self.error = self.error.saturating_add(median);
+        self.counters.fill(Counter::default());
+        self.used = 0;
+        for (hash, amount) in all {
+            self.count(hash, amount.saturating_sub(median));
+        }
+    }
+
+    /// All counters.
+    pub(crate) fn entries(&self) -> Vec<(u64, u64)> {
+        let used = self.counters.iter().filter(|counter| counter.amount > 0);
+        used.map(|counter| (counter.hash, counter.amount)).collect()
+    }
+
+    /// A key's counter; 0 for one without.
+    pub(crate) fn amount(&self, hash: u64) -> u64 {
+        let from = hash as usize % SLOTS;
+        let places = (from..SLOTS).chain(0..from).filter_map(|at| self.counters.get(at));
+        let mut used = places.take_while(|counter| counter.amount > 0);
+        used.find(|counter| counter.hash == hash).map_or(0, |counter| counter.amount)
+    }
+
+    /// By how much a counter may be too small.
+    pub(crate) fn error(&self) -> u64 {
+        self.error
+    }
+
+    /// The sum of all amounts.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Begins anew.
+    pub(crate) fn clear(&mut self) {
+        self.counters.fill(Counter::default());
+        (self.used, self.error, self.total) = (0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn mixed(n: u64) -> u64 {
+        stateward_model::key_hash(&n.to_be_bytes())
+    }
+
+    /// §9, hot keys: a counter is never too great, and too small by no more than the error; the error
+    /// is bounded by the sum of all; a key above it is never missing.
+    #[test]
+    fn the_error_is_guaranteed() {
+        for (keys, skew) in [(100_u64, 1), (5_000, 1), (50_000, 3), (50_000, 1)] {
+            let mut heavy = Heavy::default();
+            let mut truth: BTreeMap<u64, u64> = BTreeMap::new();
+            for n in 0..200_000_u64 {
+                let draw = mixed(n) % keys;
+                // the more skew, the more fall on the first keys
+                let key = (1..skew).fold(draw, |key, _| key * draw / keys);
+                let amount = 1 + mixed(n + 7) % 5;
+                heavy.add(mixed(key), amount);
+                *truth.entry(mixed(key)).or_default() += amount;
+            }
+            assert_eq!(heavy.total(), truth.values().sum::<u64>());
+            assert!(heavy.error() <= heavy.total() / (SLOTS_USED_MAX as u64 / 2), "{keys} keys");
+            assert_eq!(heavy.error() == 0, keys < SLOTS_USED_MAX as u64, "{keys} keys");
+            for (hash, amount) in &truth {
+                let counted = heavy.amount(*hash);
+                assert!(counted <= *amount && amount - counted <= heavy.error(), "{keys} keys");
+            }
+            let listed = heavy.entries();
+            assert!(listed.iter().all(|(hash, amount)| heavy.amount(*hash) == *amount));
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_was_cleared() {
+        let mut heavy = Heavy::default();
+        (0..2_000).for_each(|n| heavy.add(mixed(n), 3));
+        heavy.add(mixed(1), 0);
+        heavy.clear();
+        assert_eq!((heavy.entries().len(), heavy.total(), heavy.error()), (0, 0, 0));
+    }
+}
