@@ -248,11 +248,17 @@ impl Mark {
 
 /// Numbers, divided among as many partitions as there are shards.
 #[derive(Clone, Debug)]
-struct Numbers {
+pub(crate) struct Numbers {
     partitions: u64,
     events: Events,
     given: Arc<AtomicU64>,
     warm: Arc<OnceLock<Mark>>,
+}
+
+impl Numbers {
+    pub(crate) fn new(partitions: u64, events: Events) -> Self {
+        Self { partitions, events, given: Arc::default(), warm: Arc::default() }
+    }
 }
 
 struct NumbersReader {
@@ -341,12 +347,7 @@ fn run<V: Value>(case: &Case, events: Events) -> Result<Outcome> {
         .checkpoint_interval(Duration::from_secs(10))
         .cache_bytes(share / 2)
         .store_bytes(case.memory_bytes / 8, share / 16);
-    let source = Numbers {
-        partitions: case.shards as u64,
-        events,
-        given: Arc::default(),
-        warm: Arc::default(),
-    };
+    let source = Numbers::new(case.shards as u64, events);
     let warm = Arc::clone(&source.warm);
     let handle = job::<V>(case, source)?.start(options)?;
     while !handle.has_ended() {

@@ -5,6 +5,7 @@
 pub mod browser;
 pub mod figure;
 pub mod keyed;
+pub mod memory;
 pub mod paint;
 pub mod timer;
 pub mod crash;

@@ -9,6 +9,7 @@ mod crash;
 mod exact;
 mod full_disk;
 mod powercut;
+mod memory;
 mod rescale;
 mod server_kill;
 mod tidy;

@@ -105,6 +105,7 @@ catalogue! {
     STATE_ENTRIES = "stateward_state_entries", Gauge, "entries", [], State, Exact, "Live entries: neither expired and written off, nor removed.";
     STATE_LOGICAL_BYTES = "stateward_state_logical_bytes", Gauge, "bytes", [], State, Exact, "Keys and values of the entries that are not written off.";
     STATE_DISK_BYTES = "stateward_state_disk_bytes", Gauge, "bytes", [], State, Exact, "Live SST files of the state.";
+    STATE_RESIDENT_BYTES = "stateward_state_resident_bytes", Gauge, "bytes", [], State, Exact, "What the state's write cache holds in memory, or, on the heap, the whole state.";
     STATE_DEBT_ENTRIES = "stateward_state_debt_entries", Gauge, "entries", [], State, Exact, "Entries that are expired and not written off yet.";
     STATE_DEBT_BYTES = "stateward_state_debt_bytes", Gauge, "bytes", ["part"], State, Estimate, "Debt: part=\"expired\" (not written off, exact to one bucket) and part=\"unreclaimed\" (written off, bytes still on disk).";
     STATE_DEBT_ERROR_ENTRIES = "stateward_state_debt_error_entries", Gauge, "entries", [], State, Exact, "Entries in the ledger bucket that the expiry limit falls into: the error of the expired part.";
@@ -151,6 +152,8 @@ catalogue! {
     JOB_CHANGELOG_BYTES = "stateward_job_changelog_bytes", Gauge, "bytes", [], Job, Exact, "Changelog that is kept on disk, back to the oldest retained checkpoint.";
     JOB_CHANGELOG_LIMIT = "stateward_job_changelog_limit_bytes", Gauge, "bytes", [], Job, Exact, "Changelog from which the sources wait until a checkpoint comes about.";
     JOB_CHANGELOG_WAIT = "stateward_job_changelog_waits", Gauge, "bool", [], Job, Exact, "1 while the sources wait for that.";
+    JOB_MEMORY_BYTES = "stateward_job_memory_bytes", Gauge, "bytes", ["part"], Job, Exact, "Bytes in memory by part: write caches, states on the heap, memtables and block cache share the budget; what RocksDB holds of open files (its own estimate) and the resident set of the whole process do not count to it.";
+    JOB_MEMORY_BUDGET = "stateward_job_memory_budget_bytes", Gauge, "bytes", [], Job, Exact, "What write caches, states on the heap, memtables and block cache may hold together.";
     JOB_FOLDER_BYTES = "stateward_job_folder_bytes", Gauge, "bytes", [], Job, Exact, "All files of the job's data folder.";
     JOB_SOURCE_RECORDS = "stateward_job_source_records_total", Counter, "records", ["source"], Job, Exact, "Records that a source read.";
     JOB_SOURCE_REJECTED = "stateward_job_source_rejected_total", Counter, "records", ["source"], Job, Exact, "Rows that a source could not read; they are in its dead-letter file.";

@@ -10,12 +10,10 @@ use crate::alert::{Instance, Phase as AlertPhase, Rule};
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
 use crate::ttl::{ClockKind, UpdateType, Visibility};
-use crate::ttl_policy::TtlPolicy;
 use crate::verdict::Verdict;
-use crate::wire::{CleanupSample, ExpirySample};
 use crate::wire::{
-    CommandProgress, EdgeDeclaration, NodeDeclaration, OperatorSample, SiteSample, SourceSample,
-    StateFlow, StateStock,
+    CommandProgress, EdgeDeclaration, JobSample, NodeDeclaration, OperatorSample, SiteSample,
+    SourceSample, StateFlow, StateSample, StateStock,
 };
 
 /// Query of `GET /api/v1/states`.
@@ -161,17 +159,17 @@ pub struct StateDetail {
     pub events: Vec<Annotation>,
 }
 
-/// What the tab of a state's TTL and cleanup shows; the server makes a page of it.
+/// What the tabs show that the server makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateFacts {
     /// The state.
     pub detail: StateDetail,
-    /// Which TTL holds, and why.
-    pub ttl: TtlPolicy,
-    /// When its entries expire.
-    pub expiry: ExpirySample,
-    /// How its bytes are got back.
-    pub cleanup: CleanupSample,
+    /// What its engine said last.
+    pub sample: StateSample,
+    /// What its engine said of the job.
+    pub job: JobSample,
+    /// Files of all states of the job.
+    pub job_disk_bytes: u64,
     /// Server clock.
     pub at_millis: i64,
 }

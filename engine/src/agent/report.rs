@@ -10,12 +10,12 @@ use stateward_model::wire::{
 use stateward_model::{Name, TtlPolicy};
 
 use crate::breaker::Ruling;
-use crate::checkpoint::folder_bytes;
+use crate::checkpoint::folder_parts;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::job::{Job, JobControl, SharedFigures};
 use crate::state::StateConfig;
-use crate::store::SharedReclaims;
+use crate::store::{MemoryGauge, SharedReclaims};
 use crate::telemetry::{Board, ShardBoard, StateSnapshot};
 
 /// Who this start of the job is.
@@ -46,6 +46,7 @@ pub(crate) struct Reporter {
     clock: Arc<dyn Clock>,
     figures: SharedFigures,
     reclaims: SharedReclaims,
+    memory: MemoryGauge,
     job_dir: PathBuf,
     seq: u64,
     /// (wall ms, event time) of the report before, for the replay factor.
@@ -63,6 +64,7 @@ impl Reporter {
         clock: Arc<dyn Clock>,
         figures: SharedFigures,
         reclaims: SharedReclaims,
+        memory: MemoryGauge,
         job_dir: PathBuf,
     ) -> Result<Self, Error> {
         let name = |n: &str| Name::new(n).map_err(|e| Error::Declaration(e.to_string()));
@@ -92,6 +94,7 @@ impl Reporter {
             clock,
             figures,
             reclaims,
+            memory,
             job_dir,
             seq: 0,
             former_clock: None,
@@ -164,15 +167,18 @@ impl Reporter {
             }
             sources.extend(board.sources.iter().cloned());
         }
+        let folder = folder_parts(&self.job_dir);
         JobSample {
             epoch: self.control.committed(),
             commit_micros: figures.commit_micros.pack(),
             checkpoint_micros: figures.checkpoint_micros.pack(),
             checkpoint_millis: figures.checkpoint_millis,
             checkpoint_bytes: figures.checkpoint_bytes,
+            memory: self.memory.read(),
             checkpoints: figures.checkpoints,
-            changelog_bytes: folder_bytes(&self.job_dir.join("changelog")),
-            folder_bytes: folder_bytes(&self.job_dir),
+            changelog_bytes: folder.changelog_bytes,
+            folder_bytes: folder.total_bytes(),
+            folder,
             replay_factor: self.replay_factor,
             dropped_samples: 0,
             sources,
@@ -263,6 +269,7 @@ fn add_stock(sum: &mut StateStock, part: &StateStock) {
     sum.entries += part.entries;
     sum.logical_bytes += part.logical_bytes;
     sum.disk_bytes += part.disk_bytes;
+    sum.resident_bytes += part.resident_bytes;
     sum.expired_entries += part.expired_entries;
     sum.expired_bytes += part.expired_bytes;
     sum.error_entries += part.error_entries;

@@ -20,6 +20,7 @@
 mod folder;
 mod file;
 mod about;
+mod size;
 mod retention;
 mod publish;
 mod recovery;
@@ -29,4 +30,5 @@ pub(crate) use file::record_files;
 pub(crate) use folder::{Declared, JobFolder, Manifest, RetiredSink, StateEntry};
 pub(crate) use publish::{Published, Publisher, Saving, ShardPart, Unfinished, failure_of};
 pub(crate) use recovery::{Recovered, RecoveredShard, Recovery};
-pub(crate) use retention::{Retention, checkpoints, folder_bytes, keep_only, remove_dir};
+pub(crate) use retention::{Retention, checkpoints, keep_only, remove_dir};
+pub(crate) use size::{folder_bytes, folder_parts};

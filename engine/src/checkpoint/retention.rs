@@ -152,17 +152,6 @@ fn changelog_behind(job_dir: &Path, shards: usize, epoch: u64) -> Result<u64, Er
     Ok(bytes)
 }
 
-/// Bytes of all files below a folder.
-pub(crate) fn folder_bytes(dir: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let sizes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => folder_bytes(&entry.path()),
-        Ok(meta) => meta.len(),
-        Err(_) => 0,
-    });
-    sizes.sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

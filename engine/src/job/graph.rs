@@ -20,8 +20,11 @@ use crate::state::{
     Gate, SharedGate, SharedTtl, StateConfig, StateDeclared, StateKind, Table, TimerParts,
     TimerTable,
 };
-use crate::store::WriteCache;
-use crate::store::{HeapStore, Overflow, RocksOptions, RocksStore, ShardDb, SharedCutOff};
+
+use crate::store::{
+    CACHE_BYTES_MIN, CachePool, HeapStore, Overflow, RocksOptions, RocksStore, ShardDb,
+    SharedCutOff, WriteCache,
+};
 use crate::telemetry::Counters;
 
 /// Makes a node's instance on a shard.
@@ -109,7 +112,7 @@ struct EdgeEnds<T> {
 #[derive(Clone)]
 pub(crate) struct StoreSettings {
     pub(crate) rocks: RocksOptions,
-    pub(crate) cache_bytes: usize,
+    pub(crate) caches: CachePool,
 }
 
 /// What nodes are made from on one shard.
@@ -195,7 +198,8 @@ impl ShardBuild<'_> {
                 cut_off,
                 gate,
                 groups: self.groups,
-                overlay_bytes: self.stores.cache_bytes,
+                overlay_bytes: CACHE_BYTES_MIN,
+                share: Some(self.stores.caches.join(false)),
             });
             let recovered = self.meta.states.iter().find(|(id, _)| *id == config.id);
             table.restore(self.first_epoch.saturating_sub(1), recovered.map(|(_, meta)| meta))?;
@@ -230,11 +234,12 @@ impl ShardBuild<'_> {
             WriteCache::resident(self.heaps.swap_remove(at).1, hash_of, sorted)
         } else {
             let store = Box::new(RocksStore::new(Arc::clone(&self.db), config.file_name()));
-            WriteCache::new(store, self.overflow(config)?, self.stores.cache_bytes, sorted)
+            WriteCache::new(store, self.overflow(config)?, CACHE_BYTES_MIN, sorted)
         };
         let ttl = self.ttls.get(index).map(Arc::clone);
         let ttl = ttl.unwrap_or_else(|| Arc::new(SharedTtl::new(config.ttl_millis())));
         let mut table: Table<Counters> = Table::new(config.clone(), cache, cut_off, gate, ttl);
+        table.share(self.stores.caches.join(heap.is_some()));
         if let Some(read_key) = config.options.read_key {
             table.recorder().show_keys(read_key);
         }

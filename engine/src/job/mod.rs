@@ -19,6 +19,7 @@ mod shard;
 mod checkpoints;
 mod coordinator;
 mod govern;
+mod memory;
 mod options;
 mod start;
 mod handle;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::coordinator::Pace;
+use super::memory::{MEMORY_BYTES_MIN, Memory};
 use crate::agent::Transport;
 use crate::cleanup::CleanupOptions;
 use crate::clock::{Clock, SystemClock};
@@ -15,9 +16,7 @@ pub struct RunOptions {
     pub(super) data_dir: PathBuf,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) pace: Pace,
-    pub(super) cache_bytes: usize,
-    pub(super) block_cache_bytes: usize,
-    pub(super) memtable_bytes: usize,
+    pub(super) memory: Memory,
     pub(super) spill_bytes_max: u64,
     pub(super) hold_millis_max: i64,
     pub(super) cleanup: CleanupOptions,
@@ -29,6 +28,9 @@ pub struct RunOptions {
 impl RunOptions {
     /// Most checkpoints that are kept.
     pub const CHECKPOINTS_KEPT_MAX: usize = 100;
+
+    /// Memory of a job unless it is told otherwise.
+    pub const MEMORY_BYTES: usize = 256 << 20;
 
     /// Runs in `data_dir/jobs/<job>` with the defaults.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
@@ -44,9 +46,7 @@ impl RunOptions {
                 changelog_bytes_due: 256 << 20,
                 changelog_bytes_max: 4 << 30,
             },
-            cache_bytes: 16 << 20,
-            block_cache_bytes: 64 << 20,
-            memtable_bytes: 8 << 20,
+            memory: Memory { total_bytes: Self::MEMORY_BYTES, per_cache: None, store: None },
             spill_bytes_max: 256 << 20,
             hold_millis_max: 30 * 86_400_000,
             cleanup: CleanupOptions::new(),
@@ -110,18 +110,27 @@ impl RunOptions {
         self
     }
 
-    /// Bytes of the write cache, per state and shard; default 16 MiB.
+    /// Sets `memory.total`: bytes that write caches, memtables and block cache of the whole job share,
+    /// at least 8 MiB; default [`RunOptions::MEMORY_BYTES`]. States that are busy get what others leave.
+    /// States on the heap are held whole; the write caches of the others get what they leave.
     #[must_use]
-    pub fn cache_bytes(mut self, bytes: usize) -> Self {
-        self.cache_bytes = bytes;
+    pub fn memory_bytes(mut self, total: usize) -> Self {
+        self.memory.total_bytes = total.max(MEMORY_BYTES_MIN);
         self
     }
 
-    /// Bytes of the block cache of all shards together (default 64 MiB), and of a memtable per
-    /// state and shard (default 8 MiB).
+    /// Fixes the bytes of each write cache, per state and shard, instead of its part of the total.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.memory.per_cache = Some(bytes);
+        self
+    }
+
+    /// Fixes the bytes of the block cache of all shards together, and of a memtable per state and
+    /// shard, instead of their part of the total.
     #[must_use]
     pub fn store_bytes(mut self, block_cache: usize, memtable: usize) -> Self {
-        (self.block_cache_bytes, self.memtable_bytes) = (block_cache, memtable);
+        self.memory.store = Some((block_cache, memtable));
         self
     }
 

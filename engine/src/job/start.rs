@@ -28,7 +28,7 @@ use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
 use crate::error::Error;
 use crate::policy::TtlGovernor;
 use crate::state::{SharedGate, SharedTtl, StateConfig};
-use crate::store::{RocksOptions, ShardDb, SharedReclaims};
+use crate::store::{CachePool, MemoryGauge, RocksOptions, ShardDb, SharedReclaims};
 use crate::telemetry::Board;
 
 impl Job {
@@ -48,8 +48,7 @@ impl Job {
         })?;
         let commits = folder.path.join("changelog/commits");
         let mut history = CommitHistory::read(&commits)?;
-        let rocks = RocksOptions::new(options.block_cache_bytes, options.memtable_bytes)
-            .clock(Arc::clone(&options.clock));
+        let rocks = options.memory.rocks(self.parallelism).clock(Arc::clone(&options.clock));
         let mut told = Vec::new();
         if let Some(last) = &history.last
             && last.generation != manifest.generation
@@ -84,7 +83,9 @@ impl Job {
             tracing::warn!("{text}");
             control.log.note(options.clock.as_ref(), "checkpoint_fallback", text);
         }
-        Starting { job: Arc::new(self), folder, manifest, options, control, first_epoch, rocks }
+        let caches = options.memory.pool();
+        let job = Arc::new(self);
+        Starting { job, folder, manifest, options, control, first_epoch, rocks, caches }
             .start(recovered)
     }
 }
@@ -98,6 +99,7 @@ struct Starting {
     control: Arc<JobControl>,
     first_epoch: u64,
     rocks: RocksOptions,
+    caches: CachePool,
 }
 
 impl Starting {
@@ -115,7 +117,14 @@ impl Starting {
         let ttls: Vec<_> = self.job.states.iter().map(of_state).collect();
         let dbs: Vec<Arc<ShardDb>> = recovered.iter().map(|shard| Arc::clone(&shard.db)).collect();
         let requests = SharedRequests::default();
-        let governing = self.governing(&board, &figures, &reclaims, (&gates, &ttls, &requests))?;
+        let memory = MemoryGauge {
+            budget_bytes: self.options.memory.total_bytes as u64,
+            pool: self.caches.clone(),
+            rocks: self.rocks.clone(),
+            dbs: dbs.clone(),
+        };
+        let governing =
+            self.governing(&board, &figures, &reclaims, memory, (&gates, &ttls, &requests))?;
         // room for what every shard says in one epoch, so that no shard waits for the coordinator
         let (to_coordinator, from_shards) = bounded(shards * 2);
         let (alive, shards_alive) = bounded(0);
@@ -221,6 +230,7 @@ impl Starting {
         board: &Arc<Board>,
         figures: &SharedFigures,
         reclaims: &SharedReclaims,
+        memory: MemoryGauge,
         (gates, ttls, requests): (&[Arc<SharedGate>], &[Arc<SharedTtl>], &SharedRequests),
     ) -> Result<SharedGoverning, Error> {
         let clock = &self.options.clock;
@@ -263,6 +273,7 @@ impl Starting {
             Arc::clone(clock),
             Arc::clone(figures),
             reclaims.clone(),
+            memory,
             self.folder.path.clone(),
         )?;
         Ok(Arc::new(Mutex::new(Governing {
@@ -301,6 +312,7 @@ impl Starting {
                 ends,
                 options: self.options.clone(),
                 rocks: self.rocks.clone(),
+                caches: self.caches.clone(),
                 control: Arc::clone(&self.control),
                 board: Arc::clone(board),
                 gates: gates.to_vec(),
@@ -358,6 +370,7 @@ struct Making {
     ends: Vec<Box<dyn std::any::Any + Send>>,
     options: RunOptions,
     rocks: RocksOptions,
+    caches: CachePool,
     control: Arc<JobControl>,
     board: Arc<Board>,
     gates: Vec<Arc<SharedGate>>,
@@ -390,7 +403,7 @@ impl Making {
             gates: &self.gates,
             ttls: &self.ttls,
             cut_offs: &cut_offs,
-            stores: StoreSettings { rocks: self.rocks, cache_bytes: self.options.cache_bytes },
+            stores: StoreSettings { rocks: self.rocks, caches: self.caches },
             db: Arc::clone(&db),
             heaps,
             meta: &meta,

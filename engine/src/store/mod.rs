@@ -13,14 +13,18 @@ mod cut_off;
 mod range;
 mod listener;
 mod reclaim;
+mod pool;
+mod gauge;
 
 use crate::error::Error;
 
 pub(crate) use cache::{Changed, Scanned, WriteCache};
 pub(crate) use cut_off::{CutOff, Dropping, Manual, SharedCutOff};
+pub(crate) use gauge::MemoryGauge;
 pub(crate) use heap::{HeapStore, save as save_heap};
 pub(crate) use ledger::{Ledger, resident_ages};
 pub(crate) use overflow::Overflow;
+pub(crate) use pool::{CACHE_BYTES_MIN, CachePool, CacheShare};
 pub(crate) use range::Range;
 pub(crate) use recent::{RecentSnapshot, RecentlyGone};
 pub(crate) use reclaim::SharedReclaims;

@@ -14,6 +14,8 @@ const HEADER_BYTES: usize = 9;
 
 /// Bytes in front of an overflowed row's key: its generation.
 const GENERATION_BYTES: usize = 4;
+/// Bytes that are copied on their way.
+const COPIED_BYTES_MAX: usize = 256 << 10;
 /// Generations after which the database is made anew, so that range deletions do not pile up.
 const GENERATIONS_MAX: u32 = 256;
 
@@ -61,20 +63,32 @@ impl Overflow {
         &mut self,
         rows: impl Iterator<Item = (u64, &'a [u8], Option<&'a [u8]>)>,
     ) -> Result<(), Error> {
-        let mut framed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        // as many rows may come as the cache holds: they are not copied all at once
+        let (mut framed, mut framed_bytes) = (Vec::new(), 0);
         for (epoch, key, row) in rows {
             let mut bytes = Vec::with_capacity(HEADER_BYTES + row.map_or(0, <[u8]>::len));
             bytes.extend_from_slice(&epoch.to_be_bytes());
             bytes.push(u8::from(row.is_some()));
             bytes.extend_from_slice(row.unwrap_or_default());
             self.newest_epoch = self.newest_epoch.max(epoch);
+            framed_bytes += key.len() + bytes.len();
             framed.push((self.own_key(key), bytes));
+            if framed_bytes >= COPIED_BYTES_MAX {
+                framed_bytes = 0;
+                self.write(&mut framed)?;
+            }
         }
+        self.write(&mut framed)
+    }
+
+    fn write(&mut self, framed: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Result<(), Error> {
         framed.sort_unstable();
         let changes: Vec<Change<'_>> =
             framed.iter().map(|(key, row)| (key.as_slice(), Some(row.as_slice()))).collect();
         self.count += changes.len() as u64;
-        self.open()?.apply(&changes)
+        self.open()?.apply(&changes)?;
+        framed.clear();
+        Ok(())
     }
 
     fn own_key(&self, key: &[u8]) -> Vec<u8> {
@@ -141,15 +155,16 @@ impl Overflow {
 
     /// Moves everything to `store`; call when [`Overflow::newest_epoch`] is committed.
     pub(crate) fn move_to(&mut self, store: &mut dyn StateStore) -> Result<(), Error> {
-        const SLICE_ROWS: usize = 4_096;
         if self.is_empty() {
             return Ok(());
         }
-        let mut all: Vec<OwnedChange> = Vec::new();
+        let (mut all, mut bytes): (Vec<OwnedChange>, usize) = (Vec::new(), 0);
         let mut failed = Ok(());
         self.prefix(&[], &mut |key, row| {
             all.push((key.into(), row.map(<[u8]>::to_vec)));
-            if all.len() == SLICE_ROWS {
+            bytes += key.len() + row.map_or(0, <[u8]>::len);
+            if bytes >= COPIED_BYTES_MAX {
+                bytes = 0;
                 let result = apply_all(store, &all);
                 if failed.is_ok() {
                     failed = result;

@@ -14,7 +14,7 @@ use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, BottommostLevelCompaction, Cache,
     ColumnFamilyDescriptor, CompactOptions, DBCompressionType, DBWithThreadMode, FlushOptions,
     IngestExternalFileOptions, Options, ReadOptions, SingleThreaded, SstFileWriter,
-    WaitForCompactOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint,
+    WaitForCompactOptions, WriteBatch, WriteBufferManager, WriteOptions, checkpoint::Checkpoint,
 };
 
 use super::listener::CompactionCounter;
@@ -31,6 +31,11 @@ type Db = DBWithThreadMode<SingleThreaded>;
 const SAMPLED_PLACES: u64 = 16;
 const SAMPLED_ROWS: u64 = 8;
 
+/// Bytes that are handed to a memtable at once: a batch is never divided between two of them.
+const BATCH_BYTES_MAX: usize = 256 << 10;
+/// A memtable is flushed for its memory only from this part of what all may have on.
+const MEMTABLE_PART: u64 = 8;
+
 /// Changes from which on a file of their own costs less than the way through a memtable.
 const INGESTED_ROWS_MIN: usize = 16_384;
 
@@ -41,17 +46,25 @@ pub(crate) struct RocksOptions {
     pub(crate) block_cache: Cache,
     /// Bytes of one memtable.
     pub(crate) memtable_bytes: usize,
+    /// Bounds all memtables together, and charges them to the block cache.
+    pub(crate) memtables: WriteBufferManager,
     /// For the time of compactions.
     clock: Arc<dyn Clock>,
 }
 
 impl RocksOptions {
     pub(crate) fn new(block_cache_bytes: usize, memtable_bytes: usize) -> Self {
-        Self {
-            block_cache: Cache::new_lru_cache(block_cache_bytes),
-            memtable_bytes,
-            clock: Arc::new(SystemClock::new()),
-        }
+        let block_cache = Cache::new_lru_cache(block_cache_bytes);
+        // 0: no bound but the cache's
+        let memtables =
+            WriteBufferManager::new_write_buffer_manager_with_cache(0, false, block_cache.clone());
+        Self { block_cache, memtable_bytes, memtables, clock: Arc::new(SystemClock::new()) }
+    }
+
+    /// Bounds all memtables together: beyond it they are flushed early.
+    pub(crate) fn memtables_max(self, bytes: usize) -> Self {
+        self.memtables.set_buffer_size(bytes);
+        self
     }
 
     /// Replaces the clock.
@@ -91,6 +104,7 @@ pub(crate) struct ShardDb {
     /// For files that are written outside of the database and taken in whole.
     file_options: Options,
     files_ingested: AtomicU64,
+    memtables: WriteBufferManager,
     cut_offs: Vec<(String, Option<SharedCutOff>)>,
 }
 
@@ -107,6 +121,10 @@ impl ShardDb {
         db_options.set_max_background_jobs(2);
         db_options.set_keep_log_file_num(2);
         db_options.set_max_open_files(512);
+        // of each file that a compaction reads; the default is 2 MiB
+        db_options.set_compaction_readahead_size(256 << 10);
+        db_options.set_writable_file_max_buffer_size(256 << 10);
+        db_options.set_write_buffer_manager(&options.memtables);
         let counted = states.iter().filter_map(|(name, cut)| Some((name.clone(), cut.clone()?)));
         db_options.add_event_listener(CompactionCounter {
             states: counted.collect(),
@@ -126,6 +144,7 @@ impl ShardDb {
             unlogged,
             file_options: options.column_family(None),
             files_ingested: AtomicU64::new(0),
+            memtables: options.memtables.clone(),
             cut_offs: states.to_vec(),
         }))
     }
@@ -139,6 +158,26 @@ impl ShardDb {
             path: self.path.clone(),
             detail: format!("column family {name} is missing; the folder is not this job's"),
         })
+    }
+
+    /// Writes a batch, and waits until the memtables of the job are within their bound again.
+    ///
+    /// RocksDB could stall writers itself, but only flushes the database that is written to: one whose
+    /// memory another database holds would wait for ever.
+    fn write(&self, family: &rocksdb::ColumnFamily, batch: &WriteBatch) -> Result<(), Error> {
+        self.db.write_opt(batch, &self.unlogged).map_err(|e| self.error(&e))?;
+        let bytes_max = self.memtables.get_buffer_size();
+        if bytes_max == 0 || self.memtables.get_usage() <= bytes_max {
+            return Ok(());
+        }
+        let property = "rocksdb.cur-size-all-mem-tables";
+        let own = self.db.property_int_value_cf(family, property).ok().flatten().unwrap_or(0);
+        if own < bytes_max as u64 / MEMTABLE_PART {
+            return Ok(());
+        }
+        let mut flush = FlushOptions::default();
+        flush.set_wait(true);
+        self.db.flush_cf_opt(family, &flush).map_err(|e| self.error(&e))
     }
 
     /// Flushes every memtable and hard-links the files into `dir`, which must not exist.
@@ -198,6 +237,16 @@ impl ShardDb {
         let Ok(family) = self.family(state) else { return 0 };
         let size = self.db.property_int_value_cf(family, "rocksdb.live-sst-files-size");
         size.ok().flatten().unwrap_or(0)
+    }
+
+    /// Bytes that open files hold outside of the block cache, by RocksDB's own estimate.
+    pub(crate) fn table_reader_bytes(&self) -> u64 {
+        let of_family = |(name, _): &(String, Option<SharedCutOff>)| {
+            let family = self.db.cf_handle(name)?;
+            let property = "rocksdb.estimate-table-readers-mem";
+            self.db.property_int_value_cf(family, property).ok().flatten()
+        };
+        self.cut_offs.iter().filter_map(of_family).sum()
     }
 
     /// Divides a state's keys into ranges with what compacting each would read and free; at most so
@@ -374,8 +423,11 @@ impl StateStore for RocksStore {
                 Some(row) => batch.put_cf(family, key, row),
                 None => batch.delete_cf(family, key),
             }
+            if batch.size_in_bytes() >= BATCH_BYTES_MAX {
+                self.shard.write(family, &std::mem::take(&mut batch))?;
+            }
         }
-        self.shard.db.write_opt(&batch, &self.shard.unlogged).map_err(|e| self.shard.error(&e))
+        self.shard.write(family, &batch)
     }
 
     fn apply_sorted(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {

@@ -101,11 +101,11 @@ impl Changes {
             since_millis: self.before.since_millis.or(self.now.since_millis),
         };
         if self.read_key.is_some() {
-            let last = |list: &HotList| {
+            let bar = |list: &HotList| {
                 let full = list.keys.len() == HotList::KEYS_MAX;
                 list.keys.last().filter(|_| full).map_or(0, |key| key.amount / 2)
             };
-            self.worth_a_name = (last(&hot.by_changes), last(&hot.by_bytes));
+            self.worth_a_name = (bar(&hot.by_changes), bar(&hot.by_bytes));
             let listed = |hash: &u64| {
                 let keys = hot.by_changes.keys.iter().chain(&hot.by_bytes.keys);
                 keys.map(|key| key.hash).any(|listed| listed == *hash)

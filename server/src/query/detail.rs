@@ -45,14 +45,14 @@ pub(crate) async fn facts(core: &Core, of: [&str; 4]) -> Result<StateFacts, ApiE
     let jobs = core.catalog.jobs();
     let job = jobs.get(&(namespace.to_owned(), job_name.to_owned()));
     let sample = job.and_then(|job| job.state(operator, state)).map(|found| found.sample.clone());
-    let sample = sample.unwrap_or_default();
-    let at_millis = core.clock.now_millis();
+    let report = job.and_then(|job| job.report.as_deref());
+    let disk = report.map(|report| report.states.iter().map(|state| state.stock.disk_bytes).sum());
     Ok(StateFacts {
         detail,
-        ttl: sample.ttl,
-        expiry: sample.expiry,
-        cleanup: sample.cleanup,
-        at_millis,
+        sample: sample.unwrap_or_default(),
+        job: report.map(|report| report.job.clone()).unwrap_or_default(),
+        job_disk_bytes: disk.unwrap_or_default(),
+        at_millis: core.clock.now_millis(),
     })
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use stateward_engine::bench::{Equipment, Memory, StateBench, open_bare, open_state};
 use stateward_tests::figure::Figure;
-use stateward_tests::{keyed, timer};
+use stateward_tests::{keyed, memory, timer};
 
 /// As a job has it.
 const FULL: Equipment = Equipment { instrumented: true, ttl: true };
@@ -23,7 +23,7 @@ const UNIFORM_KEYS: u64 = 1_000_000;
 const COMMIT_EVERY: u64 = 20_000;
 
 /// All of them.
-const BENCHES: [&str; 5] = ["keyed", "page", "state", "timer", "ttl"];
+const BENCHES: [&str; 6] = ["keyed", "memory", "page", "state", "timer", "ttl"];
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -48,6 +48,12 @@ fn main() -> Result<()> {
         && timers == "--timers"
     {
         println!("{}", timer::run_here(count.parse()?)?);
+        return Ok(());
+    }
+    if let [memory, budget_bytes] = arguments.as_slice()
+        && memory == "--memory"
+    {
+        println!("{}", memory::run_here(budget_bytes.parse()?)?);
         return Ok(());
     }
     let quick = arguments.iter().any(|a| a == "--quick");
@@ -99,6 +105,10 @@ fn main() -> Result<()> {
         for figure in timer::measure(&program, timers, settings.json)? {
             figure.print(settings.json)?;
         }
+    }
+    if asked("memory") {
+        let budget_bytes = if quick { 8 << 20 } else { 128 << 20 };
+        memory::figure(&program, budget_bytes)?.print(settings.json)?;
     }
     if asked("page") {
         stateward_tests::paint::ranking_paint(settings.pairs)?.print(settings.json)?;

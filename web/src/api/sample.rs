@@ -389,6 +389,7 @@ impl Sample {
                 entries: row.entries,
                 logical_bytes: row.logical_bytes,
                 disk_bytes: row.disk_bytes,
+                resident_bytes: 4 << 20,
                 expired_entries: 1_200,
                 hidden_entries: 0,
                 hidden_bytes: 0,

@@ -9,7 +9,7 @@ use crate::format;
 /// The section.
 pub(super) fn cleanup(page: Page<'_>) -> AnyView {
     let Page { facts, words, .. } = page;
-    let (sample, stock, flow) = (&facts.cleanup, &facts.detail.stock, &facts.detail.flow);
+    let (sample, stock, flow) = (&facts.sample.cleanup, &facts.detail.stock, &facts.detail.flow);
     let rows = sample
         .runs
         .iter()

@@ -9,7 +9,7 @@ use crate::format;
 /// The section; nothing for a state without a TTL.
 pub(super) fn expiry(page: Page<'_>) -> AnyView {
     let Page { facts, words, .. } = page;
-    let sample = &facts.expiry;
+    let sample = &facts.sample.expiry;
     if sample.due.is_empty() {
         return ().into_any();
     }

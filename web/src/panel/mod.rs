@@ -8,6 +8,11 @@ mod orders;
 mod expiry;
 mod sites;
 mod storage;
+mod bars;
+mod hot;
+mod sizes;
+mod checkpoints;
+mod overshoot;
 #[cfg(test)]
 mod tests;
 
@@ -49,43 +54,52 @@ pub fn state_panel(facts: &StateFacts, query: &PanelQuery, lang: Lang) -> String
     Owner::new().with(|| {
         provide_context(Preferences { lang, ..Preferences::default() });
         let detail = || facts.detail.clone();
-        match query.tab.as_str() {
-            "sites" => view! { <sites::Sites detail=detail()/> }.into_any().to_html(),
-            "storage" => view! { <storage::Storage detail=detail()/> }.into_any().to_html(),
-            _ => ttl_and_cleanup(facts, query, lang),
-        }
+        let path = place(facts).path();
+        let orders = path.replacen("/states/", "/ui/orders/", 1);
+        let page = Page { facts, words: words::of(lang), orders: &orders, here: &path };
+        let html = match query.tab.as_str() {
+            "sites" => view! { <sites::Sites detail=detail()/> {hot::hot(page)} }.into_any(),
+            "storage" => view! {
+                <storage::Storage detail=detail()/>
+                {sizes::sizes(page)}
+                {checkpoints::checkpoints(page)}
+            }
+            .into_any(),
+            _ => ttl_and_cleanup(page, query),
+        };
+        html.to_html()
     })
 }
 
-fn ttl_and_cleanup(facts: &StateFacts, query: &PanelQuery, lang: Lang) -> String {
+fn place(facts: &StateFacts) -> StateRef {
     let row = &facts.detail.row;
-    let at = StateRef {
+    StateRef {
         namespace: row.namespace.clone(),
         job_name: row.job_name.clone(),
         operator: row.operator.clone(),
         state: row.state.clone(),
-    };
-    let path = at.path();
-    let orders = path.replacen("/states/", "/ui/orders/", 1);
-    let words = words::of(lang);
-    let page = Page { facts, words, orders: &orders, here: &path };
+    }
+}
+
+fn ttl_and_cleanup(page: Page<'_>, query: &PanelQuery) -> AnyView {
+    let Page { words, here, .. } = page;
     let refused = (!query.refused.is_empty()).then(|| {
             view! { <p class="notice bad" role="alert">{words.refused} ": " {query.refused.clone()}</p> }
         });
     view! {
         {refused}
         <p class="quiet small">
-            {words.as_of_load} " · " <a href=format!("{path}?tab=ttl")>{words.refresh}</a>
+            {words.as_of_load} " · " <a href=format!("{here}?tab=ttl")>{words.refresh}</a>
         </p>
         <div class="columns">
             <section>{ttl::ttl(page, &query.preview)}</section>
             <section>{cleanup::cleanup(page)}</section>
         </div>
+        {overshoot::overshoot(page)}
         {expiry::expiry(page)}
         {orders::orders(page)}
     }
     .into_any()
-    .to_html()
 }
 
 /// A form that orders something: what it says beside its fields, and its button.

@@ -1,8 +1,12 @@
 //! The panels of a made-up state.
 
 use stateward_model::view::{StateDetail, StateFacts};
-use stateward_model::wire::{CleanupRuns, CleanupSample, CleanupStrategy, ExpirySample};
-use stateward_model::{TtlOverride, TtlPolicy};
+use stateward_model::wire::{
+    CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample, CleanupRuns, CleanupSample,
+    CleanupStrategy, ExpirySample, FolderSample, HotKey, HotKeys, HotList, JobSample, MemorySample,
+    OvershootSample, StateSample,
+};
+use stateward_model::{Histogram, TtlOverride, TtlPolicy};
 
 use super::{PanelQuery, state_panel};
 use crate::api::sample::{NOW, Sample};
@@ -43,7 +47,55 @@ fn facts(detail: StateDetail) -> StateFacts {
     let mut expiry = ExpirySample::empty();
     expiry.count(120_000, 700, 70_000);
     expiry.count(-30_000, 3, 300);
-    StateFacts { detail, ttl, expiry, cleanup, at_millis: NOW }
+    let sample = StateSample {
+        ttl,
+        expiry,
+        cleanup,
+        hot: hot(),
+        overshoot: overshoot(),
+        ..StateSample::default()
+    };
+    StateFacts { detail, sample, job: job(), job_disk_bytes: 30_000_000, at_millis: NOW }
+}
+
+fn hot() -> HotKeys {
+    let keys = [("user <1>", 900), ("", 60)];
+    let keys = keys.into_iter().map(|(key, amount)| HotKey {
+        hash: amount,
+        key: (!key.is_empty()).then(|| key.to_owned()),
+        amount,
+    });
+    let list = HotList { keys: keys.collect(), total: 1_000, error: 7 };
+    HotKeys { by_changes: list, since_millis: Some(NOW - 420_000), ..HotKeys::default() }
+}
+
+fn overshoot() -> OvershootSample {
+    OvershootSample {
+        late: Histogram { buckets: vec![(20, 5), (40, 1)], sum: 3_000 },
+        early: Histogram { buckets: vec![(1, 2)], sum: 2 },
+    }
+}
+
+fn job() -> JobSample {
+    let mut checkpoints = CheckpointSample { retained: vec![12, 9], ..CheckpointSample::default() };
+    let run = CheckpointRun { epoch: 9, wall_millis: NOW - 60_000, ..CheckpointRun::default() };
+    let kind = CheckpointKind::Full;
+    checkpoints.add(CheckpointRun { kind, copied_bytes: 40_000_000, ..run.clone() });
+    let failure = Some(CheckpointFailure::DiskFull);
+    let detail = Some("no space <left>".to_owned());
+    checkpoints.add(CheckpointRun { epoch: 12, failure, detail, ..run });
+    let memory = MemorySample {
+        budget_bytes: 256 << 20,
+        write_cache_bytes: 64 << 20,
+        ..MemorySample::default()
+    };
+    let folder = FolderSample {
+        state_bytes: 31_000_000,
+        changelog_bytes: 5_000_000,
+        checkpoint_bytes: 2_000_000,
+        other_bytes: 0,
+    };
+    JobSample { checkpoints, memory, folder, ..JobSample::default() }
 }
 
 fn detail() -> StateDetail {
@@ -88,4 +140,29 @@ fn previews_and_refusals_are_said() {
     assert!(panel("1ms", "", Lang::En).contains("Entries hidden at once"));
     let refused = panel("", "below <50> ms", Lang::Zh);
     assert!(refused.contains("被拒绝") && refused.contains("below &lt;50&gt; ms"), "{refused}");
+}
+
+/// §9: hot keys with their error, keys only where they may be shown; what they are made of is text.
+#[test]
+fn hot_keys_have_an_error() {
+    let query = PanelQuery { tab: "sites".to_owned(), ..PanelQuery::default() };
+    let html = state_panel(&facts(detail()), &query, Lang::En);
+    for part in ["user &lt;1&gt;", "000000000000003c", "90", "at least", "7"] {
+        assert!(html.contains(part), "{part} in {html}");
+    }
+}
+
+/// §9: sizes lead from one to the next, memory is set against its budget, a failed checkpoint says why.
+#[test]
+fn sizes_add_up_and_checkpoints_are_listed() {
+    let query = PanelQuery { tab: "storage".to_owned(), ..PanelQuery::default() };
+    let html = state_panel(&facts(detail()), &query, Lang::En);
+    for part in ["full", "incremental", "the disk was full", "no space &lt;left&gt;", "64 MiB"] {
+        assert!(
+            html.contains(part) || html.contains(&part.replace(' ', "\u{202f}")),
+            "{part} in {html}"
+        );
+    }
+    let ttl = state_panel(&facts(detail()), &PanelQuery::default(), Lang::En);
+    assert!(ttl.contains("Overshoot") && ttl.contains("Before their expiry"), "{ttl}");
 }

@@ -14,7 +14,7 @@ fn ttl_words(ttl_millis: Option<i64>, words: &PanelWords) -> String {
 /// The section.
 pub(super) fn ttl(page: Page<'_>, preview: &str) -> AnyView {
     let Page { facts, words, .. } = page;
-    let (policy, stock) = (&facts.ttl, &facts.detail.stock);
+    let (policy, stock) = (&facts.sample.ttl, &facts.detail.stock);
     if matches!(facts.detail.kind.as_str(), "table" | "timer") {
         return view! { <h2>{words.ttl}</h2> <p class="quiet">{words.ttl_by_families}</p> }
             .into_any();
@@ -63,7 +63,7 @@ fn preview_form(page: Page<'_>, preview: &str) -> AnyView {
     let said = (!preview.is_empty()).then(|| match parse_ttl(preview) {
         Err(_) => view! { <p class="notice bad" role="alert">{words.no_duration}</p> }.into_any(),
         Ok(then) => {
-            let now = facts.ttl.effective_millis();
+            let now = facts.sample.ttl.effective_millis();
             let does = preview_ttl(&facts.detail.age_resident, now, then);
             let error = if does.error > 0 {
                 format!(" (± {})", format::exact(does.error))

@@ -72,6 +72,7 @@ impl StateSample {
             (metric::STATE_ENTRIES, None, stock.entries as f64),
             (metric::STATE_LOGICAL_BYTES, None, stock.logical_bytes as f64),
             (metric::STATE_DISK_BYTES, None, stock.disk_bytes as f64),
+            (metric::STATE_RESIDENT_BYTES, None, stock.resident_bytes as f64),
             (metric::STATE_DEBT_ENTRIES, None, stock.expired_entries as f64),
             (metric::STATE_DEBT_BYTES, Some(("part", "expired")), stock.expired_bytes as f64),
             (
@@ -197,6 +198,19 @@ impl JobSample {
                 (metric::JOB_CHECKPOINT_FAILURES, Some(("reason", why.as_str())), n as f64)
             })
             .collect();
+        let memory = &self.memory;
+        let parts = [
+            ("write_cache", Some(memory.write_cache_bytes)),
+            ("heap", Some(memory.heap_bytes)),
+            ("memtable", Some(memory.memtable_bytes)),
+            ("block_cache", Some(memory.block_cache_bytes)),
+            ("table_reader", Some(memory.table_reader_bytes)),
+            ("process", memory.process_bytes),
+        ];
+        all.extend(parts.into_iter().filter_map(|(part, bytes)| {
+            Some((metric::JOB_MEMORY_BYTES, Some(("part", part)), bytes? as f64))
+        }));
+        all.push((metric::JOB_MEMORY_BUDGET, None, memory.budget_bytes as f64));
         let waits = f64::from(u8::from(checkpoints.sources_wait));
         all.extend([
             (metric::JOB_EPOCH, None, self.epoch as f64),

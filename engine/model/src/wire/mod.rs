@@ -10,6 +10,8 @@ mod cleanup;
 mod expiry;
 mod checkpoint;
 mod hot;
+mod folder;
+mod memory;
 mod overshoot;
 mod report;
 mod command;
@@ -20,8 +22,10 @@ pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
 pub use figure::{Figure, HistogramName, JOB_HISTOGRAMS, OPERATOR_HISTOGRAMS, STATE_HISTOGRAMS};
+pub use folder::FolderSample;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use hot::{HotKey, HotKeys, HotList};
+pub use memory::MemorySample;
 pub use overshoot::OvershootSample;
 pub use report::{
     AccessKind, JobEvent, JobSample, OperatorSample, Report, ReportReply, SiteSample, SourceSample,

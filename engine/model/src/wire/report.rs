@@ -6,7 +6,9 @@ use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
 use super::expiry::ExpirySample;
+use super::folder::FolderSample;
 use super::hot::HotKeys;
+use super::memory::MemorySample;
 use super::overshoot::OvershootSample;
 use crate::breaker::{Breaker, Policy};
 use crate::histogram::Histogram;
@@ -59,6 +61,10 @@ pub struct JobSample {
     pub checkpoint_millis: Option<i64>,
     /// Bytes of the last completed checkpoint.
     pub checkpoint_bytes: u64,
+    /// Its folder, by what it holds.
+    pub folder: FolderSample,
+    /// What it holds in memory.
+    pub memory: MemorySample,
     /// Its checkpoints, one by one.
     pub checkpoints: CheckpointSample,
     /// Changelog kept on disk.
@@ -259,6 +265,8 @@ pub struct StateStock {
     pub logical_bytes: u64,
     /// Bytes of live SST files; for the heap backend, of its entries.
     pub disk_bytes: u64,
+    /// Bytes of them that are held in memory: the write cache, or all of a state on the heap.
+    pub resident_bytes: u64,
     /// Entries expired and not written off.
     pub expired_entries: u64,
     /// Bytes of those.

@@ -26,7 +26,7 @@ use crate::codec::Key;
 use crate::error::Error;
 use crate::job::{Arrived, Input, Node, NodeEnv, Output, Polled};
 use crate::source::Timed;
-use crate::state::{Gate, GateMode, Moment, SLICE_ROWS, Table};
+use crate::state::{Gate, GateMode, Moment, SLICE_ROWS, Table, TimerTable};
 use crate::telemetry::{Counters, ShardBoard, StateSnapshot};
 
 /// What a keyed node is made of.
@@ -219,6 +219,7 @@ where
     fn tick(&mut self, env: &mut NodeEnv<'_>) -> Result<(), Error> {
         self.moment.wall = env.wall;
         self.parts.tables.iter_mut().for_each(Table::tick);
+        self.parts.timers.tables_mut().for_each(TimerTable::tick);
         self.sweep(env);
         for table in &mut self.parts.tables {
             table.sweep_families(SLICE_ROWS, &self.moment, || env.micros())?;

@@ -130,6 +130,9 @@ impl<R: Recorder> Table<R> {
         if let Some(release) = &mut self.release {
             release.entries_left = RELEASED_MAX;
         }
+        if let Some(share) = &self.share {
+            self.cache.set_bytes_max(share.turn(self.cache.resident_bytes()));
+        }
     }
 
     /// Version of the TTL that the shard goes by.

@@ -36,6 +36,7 @@ impl<R: Recorder> Table<R> {
             entries: self.ledger.total().entries,
             logical_bytes: self.ledger.total().bytes,
             disk_bytes: self.cache.disk_bytes(),
+            resident_bytes: self.cache.resident_bytes() as u64,
             expired_entries: debt.expired.entries,
             expired_bytes: debt.expired.bytes,
             error_entries: debt.error_entries,

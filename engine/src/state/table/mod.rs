@@ -29,7 +29,7 @@ use super::gate::Gate;
 use super::ttl::SharedTtl;
 use crate::changelog::RowsBuilder;
 use crate::codec::row_ts;
-use crate::store::{Ledger, RecentlyGone, SharedCutOff, WriteCache};
+use crate::store::{CacheShare, Ledger, RecentlyGone, SharedCutOff, WriteCache};
 use crate::telemetry::Recorder;
 
 /// Shortest horizon in which a miss counts as a TTL miss (SEMANTICS §1.6).
@@ -116,6 +116,8 @@ pub(crate) struct Table<R: Recorder> {
     release: Option<Release>,
     horizon: i64,
     cache: WriteCache,
+    /// What the cache may hold; `None`: what it was made with.
+    share: Option<CacheShare>,
     ledger: Ledger,
     ledger_changed: bool,
     recent: RecentlyGone,
@@ -165,6 +167,7 @@ impl<R: Recorder> Table<R> {
             ledger: Ledger::new(ttl_millis),
             config,
             cache,
+            share: None,
             ledger_changed: true,
             recent: RecentlyGone::default(),
             cut_off: i64::MIN,
@@ -235,6 +238,12 @@ impl<R: Recorder> Table<R> {
         if !self.config.kind.is_sorted() {
             self.cache.warm(hashes);
         }
+    }
+
+    /// Lets the cache share memory with others'.
+    pub(crate) fn share(&mut self, share: CacheShare) {
+        self.cache.set_bytes_max(share.turn(self.cache.resident_bytes()));
+        self.share = Some(share);
     }
 
     pub(crate) fn cache(&mut self) -> &mut WriteCache {

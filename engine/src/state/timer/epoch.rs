@@ -8,6 +8,18 @@ use crate::error::Error;
 use crate::store::{Change, StateStore};
 
 impl TimerTable {
+    /// Bytes of changes that are held in memory.
+    pub(super) fn resident_bytes(&self) -> usize {
+        self.overlay.bytes() + self.fired_bytes()
+    }
+
+    /// A fraction of a second has passed: what the changes may hold is divided anew.
+    pub(crate) fn tick(&mut self) {
+        if let Some(share) = &self.share {
+            self.overlay_bytes_max = share.turn(self.resident_bytes());
+        }
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.overlay.bytes() + self.fired_bytes() > self.overlay_bytes_max
     }

@@ -25,6 +25,7 @@ impl TimerTable {
                 entries: self.ledger.total().entries,
                 logical_bytes: self.ledger.total().bytes,
                 disk_bytes: self.store.disk_bytes(),
+                resident_bytes: self.resident_bytes() as u64,
                 unreclaimed_bytes: self.unreclaimed_bytes(),
                 clock_millis: now,
                 bucket_millis: self.ledger.width_millis(),

@@ -32,7 +32,7 @@ use super::{Gate, StateConfig};
 use crate::changelog::RowsBuilder;
 use crate::codec::{GROUP_BYTES, ROW_HEADER_BYTES};
 use crate::error::Error;
-use crate::store::{Ledger, Overflow, RocksStore, SharedCutOff};
+use crate::store::{CacheShare, Ledger, Overflow, RocksStore, SharedCutOff};
 use crate::telemetry::{Access, Counters, Dense, Recorder, Site};
 use filter::Filter;
 use head::Head;
@@ -74,6 +74,7 @@ pub(crate) struct TimerParts {
     pub(crate) groups: u16,
     /// Bytes that changes may take before they move to the store, or into the overflow.
     pub(crate) overlay_bytes: usize,
+    pub(crate) share: Option<CacheShare>,
 }
 
 /// Timers of one operator and clock on one shard.
@@ -83,6 +84,7 @@ pub(crate) struct TimerTable {
     overflow: Overflow,
     overlay: Overlay,
     overlay_bytes_max: usize,
+    share: Option<CacheShare>,
     head: Head,
     /// Changes whose counts wait for a look into the store.
     unknown: Vec<RowKey>,
@@ -138,6 +140,7 @@ impl TimerTable {
             overflow: parts.overflow,
             overlay: Overlay::default(),
             overlay_bytes_max: parts.overlay_bytes,
+            share: parts.share,
             head: Head::new(parts.groups),
             unknown: Vec::new(),
             fired: Vec::new(),

@@ -124,6 +124,7 @@ impl Bench {
             gate: Gate::default(),
             groups: GROUPS,
             overlay_bytes,
+            share: None,
         });
         table.head.set_timers_max(head_max);
         (table, db)

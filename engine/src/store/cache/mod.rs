@@ -120,6 +120,19 @@ impl WriteCache {
         self.rest.as_ref().map_or(self.content_bytes, |rest| rest.store.disk_bytes())
     }
 
+    /// Bytes held in memory.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bounds an overlay anew; what is over it goes at the next access. One that holds all there is has
+    /// none.
+    pub(crate) fn set_bytes_max(&mut self, bytes_max: usize) {
+        if self.rest.is_some() {
+            self.bytes_max = bytes_max;
+        }
+    }
+
     pub(crate) fn l0_files(&self) -> u64 {
         self.rest.as_ref().map_or(0, |rest| rest.store.l0_files())
     }
