@@ -46,10 +46,9 @@ pub fn exposition(hello: &Hello, report: &Report) -> String {
         for ((metric, extra), histogram) in STATE_HISTOGRAMS.iter().zip(state.histograms()) {
             add_histogram(&mut families, metric, &labels, *extra, histogram);
         }
-        for site in &state.sites {
-            let labels = [labels[0], labels[1], labels[2], labels[3], ("kind", site.kind.as_str())];
-            let label = Some(("site", site.site.as_str()));
-            add(&mut families, &metric::STATE_ACCESSES, &labels, label, site.count as f64);
+        for (metric, extra, value) in state.labelled_figures(usize::MAX) {
+            let labels: Vec<(&str, &str)> = labels.iter().copied().chain(extra).collect();
+            add(&mut families, &metric, &labels, None, value);
         }
     }
     let families: Vec<MetricFamily> = families.into_values().collect();

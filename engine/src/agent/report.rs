@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use stateward_model::wire::{
-    CommandProgress, Hello, JobEvent, JobSample, OperatorSample, PROTOCOL, Report, SourceSample,
-    StateFlow, StateSample, StateStock, TimerSample,
+    CommandProgress, Hello, InvariantSample, JobEvent, JobSample, OperatorSample, PROTOCOL, Report,
+    SourceSample, StateFlow, StateSample, StateStock, TimerSample,
 };
 use stateward_model::{Name, TtlPolicy};
 
@@ -228,6 +228,12 @@ fn add_state(sample: &mut StateSample, part: &StateSnapshot) {
     sample.value_bytes.merge(&part.value_bytes);
     sample.overshoot.add(&part.overshoot);
     sample.hot.add(&part.hot);
+    // every shard declares the same ones in the same order
+    sample.invariants.resize(part.invariants.len(), InvariantSample::default());
+    for (sum, part) in sample.invariants.iter_mut().zip(&part.invariants) {
+        part.name.clone_into(&mut sum.name);
+        sum.add(part);
+    }
     for site in &part.sites {
         let same = sample
             .sites

@@ -4,10 +4,14 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use stateward_model::breaker::Policy;
 use stateward_model::{ClockKind, UpdateType, Visibility, key_hash};
 
+use super::aggregating::AggregateFunction;
 use super::family::{FamilyConfig, FamilyDescriptor};
+use super::invariant::Invariant;
 use crate::codec::GROUP_BYTES;
 use crate::error::Error;
 use crate::schema::Evolution;
@@ -144,6 +148,8 @@ pub(crate) struct StateOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
+    /// What the job demands of its entries.
+    pub(crate) invariants: Vec<Invariant>,
     /// Keys may leave the engine in readable form; how comes with the operator's key type.
     pub(crate) readable_keys: bool,
     pub(crate) read_key: Option<ReadKey>,
@@ -162,6 +168,7 @@ impl StateOptions {
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
+            invariants: Vec::new(),
             readable_keys: false,
             read_key: None,
             families: Vec::new(),
@@ -312,6 +319,30 @@ macro_rules! ttl_setting {
     };
 }
 
+/// Lets a descriptor demand something of its values.
+macro_rules! invariant_setting {
+    ($name:ident<$($p:ident),+>, $value:ty $(, $bound:ident: $trait:ident)?) => {
+        impl<$($p),+> $name<$($p),+> $(where $bound: $trait)? {
+            /// Demands something of every live entry: `holds` gets its value and its age on the state's
+            /// clock. An entry that is read or written and does not fulfil it is counted as a semantic
+            /// error under `name`, with the hash of its key; nothing else happens. The value is decoded
+            /// once more for this.
+            #[must_use]
+            pub fn invariant(
+                mut self,
+                name: &'static str,
+                holds: impl Fn(&$value, Duration) -> bool + Send + Sync + 'static,
+            ) -> Self
+            where
+                $value: DeserializeOwned,
+            {
+                self.options.invariants.push(Invariant::new(name, holds));
+                self
+            }
+        }
+    };
+}
+
 /// A descriptor that needs nothing but a name and types.
 macro_rules! descriptor {
     ($(#[$doc:meta])* $name:ident<$($p:ident),+>) => {
@@ -333,6 +364,7 @@ macro_rules! descriptor {
 
         settings!($name<$($p),+>);
         ttl_setting!($name<$($p),+>);
+        invariant_setting!($name<$($p),+>, V);
     };
 }
 
@@ -344,7 +376,8 @@ descriptor! {
     /// use std::time::Duration;
     /// use stateward_engine::{Ttl, ValueStateDescriptor};
     /// let sessions = ValueStateDescriptor::<u64>::new("sessions")
-    ///     .ttl(Ttl::new(Duration::from_secs(1800)));
+    ///     .ttl(Ttl::new(Duration::from_secs(1800)))
+    ///     .invariant("never older than 30 min + 5 s", |_, age| age.as_secs() <= 1805);
     /// # let _ = sessions;
     /// ```
     ValueStateDescriptor<V>
@@ -405,6 +438,7 @@ impl<V> ReducingStateDescriptor<V> {
 
 settings!(ReducingStateDescriptor<V>);
 ttl_setting!(ReducingStateDescriptor<V>);
+invariant_setting!(ReducingStateDescriptor<V>, V);
 
 /// Declares an [`AggregatingState`](crate::AggregatingState): one accumulator per key.
 ///
@@ -427,6 +461,7 @@ impl<A> AggregatingStateDescriptor<A> {
 
 settings!(AggregatingStateDescriptor<A>);
 ttl_setting!(AggregatingStateDescriptor<A>);
+invariant_setting!(AggregatingStateDescriptor<A>, A::Acc, A: AggregateFunction);
 
 /// Declares a [`TableState`](crate::TableState): a row of versioned cells per key, in families that
 /// each have their own TTL and number of versions.

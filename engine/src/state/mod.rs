@@ -3,6 +3,7 @@
 //! threads, the clock itself.
 
 mod family;
+mod invariant;
 mod descriptor;
 mod gate;
 mod ttl;

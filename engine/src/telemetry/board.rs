@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stateward_model::Histogram;
 use stateward_model::wire::{
-    CleanupSample, ExpirySample, HotKeys, OperatorSample, OvershootSample, SiteSample,
-    SourceSample, StateFlow, StateStock,
+    CleanupSample, ExpirySample, HotKeys, InvariantSample, OperatorSample, OvershootSample,
+    SiteSample, SourceSample, StateFlow, StateStock,
 };
 
 /// Records along one edge.
@@ -24,6 +24,7 @@ pub(crate) struct StateSnapshot {
     pub(crate) value_bytes: Histogram,
     pub(crate) overshoot: OvershootSample,
     pub(crate) hot: HotKeys,
+    pub(crate) invariants: Vec<InvariantSample>,
     pub(crate) cleanup: CleanupSample,
     pub(crate) expiry: ExpirySample,
     pub(crate) sites: Vec<SiteSample>,

@@ -1,6 +1,6 @@
 //! The recorder of one state: counters, or nothing at all.
 
-use stateward_model::wire::{HotKeys, SiteSample, StateFlow};
+use stateward_model::wire::{HotKeys, InvariantSample, SiteSample, StateFlow};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram, bucket_of};
 
 use super::changes::{Changes, ReadKey, RowChange};
@@ -61,6 +61,8 @@ pub(crate) trait Recorder: Default + Send {
     fn overshoot(&mut self, millis: i64);
     /// A row goes to the changelog.
     fn changed(&mut self, row: &RowChange<'_>);
+    /// An invariant held, or not, for an entry.
+    fn checked(&mut self, invariant: usize, held: bool, hash: u64, wall: i64);
     /// A sweep took so long.
     fn sweep(&mut self, micros: u64);
     /// Keeps the present counts, to come back to them with [`Recorder::rewind`].
@@ -84,6 +86,8 @@ struct Counts {
     at_read: Dense,
     at_drop: Dense,
     overshoot: Overshoot,
+    /// By the number of the invariant; without names.
+    invariants: Vec<InvariantSample>,
     sweeps: Dense,
     sites: Sites,
 }
@@ -99,6 +103,11 @@ impl Counters {
 
     pub(crate) fn overshoot_so_far(&self) -> &Overshoot {
         &self.counts.overshoot
+    }
+
+    /// How often each invariant was looked at and did not hold; without names.
+    pub(crate) fn invariants(&self) -> &[InvariantSample] {
+        &self.counts.invariants
     }
 
     /// Keys may be shown, and so.
@@ -153,6 +162,19 @@ impl Recorder for Counters {
         self.changes.add(row);
     }
 
+    fn checked(&mut self, invariant: usize, held: bool, hash: u64, wall: i64) {
+        let counts = &mut self.counts.invariants;
+        if counts.len() <= invariant {
+            counts.resize(invariant + 1, InvariantSample::default());
+        }
+        let Some(count) = counts.get_mut(invariant) else { return };
+        count.checked += 1;
+        if !held {
+            count.violations += 1;
+            (count.last_hash, count.last_millis) = (Some(hash), Some(wall));
+        }
+    }
+
     fn sweep(&mut self, micros: u64) {
         self.counts.sweeps.add(micros, 1);
     }
@@ -166,6 +188,7 @@ impl Recorder for Counters {
                 marked.at_read.copy_from(&now.at_read);
                 marked.at_drop.copy_from(&now.at_drop);
                 marked.overshoot.copy_from(&now.overshoot);
+                marked.invariants.clone_from(&now.invariants);
                 marked.sites.clone_from(&now.sites);
             }
             None => self.marked = Some(Box::new(now.clone())),
@@ -179,6 +202,7 @@ impl Recorder for Counters {
         self.counts.at_read.copy_from(&marked.at_read);
         self.counts.at_drop.copy_from(&marked.at_drop);
         self.counts.overshoot.copy_from(&marked.overshoot);
+        self.counts.invariants.clone_from(&marked.invariants);
         self.counts.sites.clone_from(&marked.sites);
     }
 }
@@ -206,6 +230,7 @@ impl Recorder for Off {
     fn age_at_drop(&mut self, _age_millis: i64, _entries: u64) {}
     fn overshoot(&mut self, _millis: i64) {}
     fn changed(&mut self, _row: &RowChange<'_>) {}
+    fn checked(&mut self, _invariant: usize, _held: bool, _hash: u64, _wall: i64) {}
     fn sweep(&mut self, _micros: u64) {}
     fn mark(&mut self) {}
     fn rewind(&mut self) {}

@@ -23,6 +23,6 @@ pub(crate) use hello::hello;
 pub use in_process::InProcess;
 pub(crate) use report::report;
 pub(crate) use samples::{
-    JOB_HISTOGRAM_OWNER, OPERATOR_HISTOGRAM_OWNER, STATE_HISTOGRAM_OWNER, extra_label, label,
-    source_figures,
+    JOB_HISTOGRAM_OWNER, OPERATOR_HISTOGRAM_OWNER, STATE_HISTOGRAM_OWNER, all_labels, extra_label,
+    label, source_figures,
 };

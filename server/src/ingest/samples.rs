@@ -40,6 +40,11 @@ pub(crate) fn extra_label(extra: Option<(&'static str, &'static str)>) -> String
     extra.map(|(name, value)| label(name, value)).unwrap_or_default()
 }
 
+/// Writes several labels.
+pub(crate) fn all_labels(labels: &[(&str, &str)]) -> String {
+    labels.iter().map(|(name, value)| label(name, value)).collect::<Vec<_>>().join(",")
+}
+
 /// Writes one label as it stands in a key and in the exposition.
 pub(crate) fn label(name: &str, value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -83,10 +88,8 @@ pub(super) fn batch_of(
         for figure in state.figures() {
             all.add(of, &figure);
         }
-        for site in state.sites.iter().take(SITES_MAX) {
-            let labels =
-                format!("{},{}", label("kind", site.kind.as_str()), label("site", &site.site));
-            all.add_labelled(of, metric::STATE_ACCESSES, labels, site.count as f64);
+        for (metric, labels, value) in state.labelled_figures(SITES_MAX) {
+            all.add_labelled(of, metric, all_labels(&labels), value);
         }
         histograms.push((
             owner(STATE_HISTOGRAM_OWNER, of.0, of.1),

@@ -9,7 +9,7 @@ use stateward_model::{HISTOGRAM_BUCKETS, Histogram, bucket_lower_bound};
 
 use crate::catalog::Job;
 use crate::core::Core;
-use crate::ingest::{extra_label, label, source_figures};
+use crate::ingest::{all_labels, extra_label, label, source_figures};
 
 /// Buckets are exposed up to every power of two: the same bounds for every series, so that they add
 /// up across states.
@@ -80,10 +80,8 @@ impl Exposition<'_> {
             for (metric, extra, value) in state.figures() {
                 self.sample(metric, &of, &extra_label(extra), value);
             }
-            for site in &state.sites {
-                let extra =
-                    format!("{},{}", label("kind", site.kind.as_str()), label("site", &site.site));
-                self.sample(metric::STATE_ACCESSES, &of, &extra, site.count as f64);
+            for (metric, labels, value) in state.labelled_figures(usize::MAX) {
+                self.sample(metric, &of, &all_labels(&labels), value);
             }
             for ((metric, extra), histogram) in STATE_HISTOGRAMS.iter().zip(state.histograms()) {
                 self.histogram(*metric, &of, &extra_label(*extra), histogram);

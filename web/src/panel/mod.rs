@@ -13,6 +13,7 @@ mod hot;
 mod sizes;
 mod checkpoints;
 mod overshoot;
+mod invariants;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +96,7 @@ fn ttl_and_cleanup(page: Page<'_>, query: &PanelQuery) -> AnyView {
             <section>{ttl::ttl(page, &query.preview)}</section>
             <section>{cleanup::cleanup(page)}</section>
         </div>
+        {invariants::invariants(page)}
         {overshoot::overshoot(page)}
         {expiry::expiry(page)}
         {orders::orders(page)}

@@ -3,8 +3,8 @@
 use stateward_model::view::{StateDetail, StateFacts};
 use stateward_model::wire::{
     CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample, CleanupRuns, CleanupSample,
-    CleanupStrategy, ExpirySample, FolderSample, HotKey, HotKeys, HotList, JobSample, MemorySample,
-    OvershootSample, StateSample,
+    CleanupStrategy, ExpirySample, FolderSample, HotKey, HotKeys, HotList, InvariantSample,
+    JobSample, MemorySample, OvershootSample, StateSample,
 };
 use stateward_model::{Histogram, TtlOverride, TtlPolicy};
 
@@ -53,6 +53,7 @@ fn facts(detail: StateDetail) -> StateFacts {
         cleanup,
         hot: hot(),
         overshoot: overshoot(),
+        invariants: invariants(),
         ..StateSample::default()
     };
     StateFacts { detail, sample, job: job(), job_disk_bytes: 30_000_000, at_millis: NOW }
@@ -67,6 +68,16 @@ fn hot() -> HotKeys {
     });
     let list = HotList { keys: keys.collect(), total: 1_000, error: 7 };
     HotKeys { by_changes: list, since_millis: Some(NOW - 420_000), ..HotKeys::default() }
+}
+
+fn invariants() -> Vec<InvariantSample> {
+    vec![InvariantSample {
+        name: "age < 30 min".to_owned(),
+        checked: 5_000,
+        violations: 3,
+        last_hash: Some(0xab),
+        last_millis: Some(NOW - 60_000),
+    }]
 }
 
 fn overshoot() -> OvershootSample {
@@ -164,5 +175,6 @@ fn sizes_add_up_and_checkpoints_are_listed() {
         );
     }
     let ttl = state_panel(&facts(detail()), &PanelQuery::default(), Lang::En);
+    assert!(ttl.contains("age &lt; 30 min") && ttl.contains("00000000000000ab"), "{ttl}");
     assert!(ttl.contains("Overshoot") && ttl.contains("Before their expiry"), "{ttl}");
 }

@@ -95,6 +95,11 @@ words! {
     done: "done" | "已完成";
     refused: "refused" | "被拒绝";
     timed_out: "timed out" | "超时";
+    business_checks: "Business checks" | "业务检查";
+    must_hold: "Must hold" | "必须成立";
+    checked: "Checked" | "已检查";
+    violations: "Violations" | "违反";
+    last_violation: "Last one, by the hash of its key" | "最近一次（键哈希）";
     hot_keys: "Hottest keys" | "最热的键";
     hot_note: "Writes, refreshing reads and removals, by the hash of the key." | "按键的哈希统计写入、续期读取和删除。";
     counted_for: "Counted over the last" | "统计时长";

@@ -129,6 +129,25 @@ impl StateSample {
     }
 }
 
+/// A figure with labels that data gives.
+pub type LabelledFigure<'a> = (Metric, Vec<(&'static str, &'a str)>, f64);
+
+impl StateSample {
+    /// Returns the counters of source lines, the first `sites_max` of them, and of declared
+    /// invariants.
+    pub fn labelled_figures(&self, sites_max: usize) -> Vec<LabelledFigure<'_>> {
+        let sites = self.sites.iter().take(sites_max).map(|site| {
+            let labels = vec![("kind", site.kind.as_str()), ("site", site.site.as_str())];
+            (metric::STATE_ACCESSES, labels, site.count as f64)
+        });
+        let invariants = self.invariants.iter().map(|one| {
+            let labels = vec![("invariant", one.name.as_str())];
+            (metric::STATE_SEMANTIC_ERRORS, labels, one.violations as f64)
+        });
+        sites.chain(invariants).collect()
+    }
+}
+
 impl OperatorSample {
     /// Returns the figures of the sample, named by the catalogue.
     pub fn figures(&self) -> Vec<Figure> {

@@ -11,6 +11,7 @@ mod expiry;
 mod checkpoint;
 mod hot;
 mod folder;
+mod invariant;
 mod memory;
 mod overshoot;
 mod report;
@@ -21,10 +22,13 @@ pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, Checkpoin
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
-pub use figure::{Figure, HistogramName, JOB_HISTOGRAMS, OPERATOR_HISTOGRAMS, STATE_HISTOGRAMS};
+pub use figure::{
+    Figure, HistogramName, JOB_HISTOGRAMS, LabelledFigure, OPERATOR_HISTOGRAMS, STATE_HISTOGRAMS,
+};
 pub use folder::FolderSample;
 pub use hello::{EdgeDeclaration, Hello, HelloReply, NodeDeclaration, NodeKind, StateDeclaration};
 pub use hot::{HotKey, HotKeys, HotList};
+pub use invariant::InvariantSample;
 pub use memory::MemorySample;
 pub use overshoot::OvershootSample;
 pub use report::{

@@ -8,6 +8,7 @@ use super::command::CommandProgress;
 use super::expiry::ExpirySample;
 use super::folder::FolderSample;
 use super::hot::HotKeys;
+use super::invariant::InvariantSample;
 use super::memory::MemorySample;
 use super::overshoot::OvershootSample;
 use crate::breaker::{Breaker, Policy};
@@ -197,6 +198,8 @@ pub struct StateSample {
     pub overshoot: OvershootSample,
     /// The keys that change most.
     pub hot: HotKeys,
+    /// What code demands of it.
+    pub invariants: Vec<InvariantSample>,
     /// Accesses by source line.
     pub sites: Vec<SiteSample>,
     /// When its entries expire.

@@ -263,6 +263,7 @@ where
                 sweeps: table.recorder().sweeps(),
                 value_bytes: table.recorder().value_bytes(),
                 overshoot: table.overshoot(),
+                invariants: table.invariants(),
                 hot: table.recorder().hot_keys(self.moment.wall),
                 cleanup: table.cleanup(),
                 expiry: table.expiry(&self.moment),

@@ -1,5 +1,7 @@
 //! What user code does to one row: read, write, merge, delete.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stateward_model::{UpdateType, Visibility};
@@ -37,6 +39,9 @@ impl<R: Recorder> Table<R> {
             Found::Live(ts) => {
                 let value = self.decode(row.unwrap_or_default(), at.hash)?;
                 self.recorder.age_at_read(self.seen_now(moment).map_or(0, |now| now - ts));
+                if !self.config.options.invariants.is_empty() {
+                    self.check_row(slot, at.hash, moment);
+                }
                 let kind = self.refresh(slot, ts, bytes, moment);
                 self.recorder.access(site, kind, bytes);
                 Ok(Lookup::Live(value))
@@ -99,6 +104,21 @@ impl<R: Recorder> Table<R> {
                     self.config.schema_id
                 ),
             }),
+        }
+    }
+
+    /// Counts where the live row in a slot is not as the job demands. A row of an older version of the
+    /// value's type is not looked at before it is written again.
+    fn check_row(&mut self, slot: u32, hash: u64, moment: &Moment) {
+        let row = self.cache.row(slot).unwrap_or_default();
+        if row_schema(row) != self.config.schema_id {
+            return;
+        }
+        let age = self.seen_now(moment).map_or(0, |now| now.saturating_sub(row_ts(row)).max(0));
+        let age = Duration::from_millis(age.unsigned_abs());
+        for (n, invariant) in self.config.options.invariants.iter().enumerate() {
+            let held = invariant.holds(row_value(row), age);
+            self.recorder.checked(n, held, hash, moment.wall);
         }
     }
 
@@ -273,6 +293,9 @@ impl<R: Recorder> Table<R> {
         site: Site,
     ) -> Result<(), Error> {
         let bytes = self.replace_row(at, target, stamp, value, moment)?;
+        if !self.config.options.invariants.is_empty() {
+            self.check_row(target.slot, at.hash, moment);
+        }
         self.count_write(at.hash, target.found, bytes, moment);
         self.recorder.access(site, Access::Write, bytes);
         if self.cache.is_full() { self.relieve() } else { Ok(()) }

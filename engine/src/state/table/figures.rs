@@ -1,6 +1,8 @@
 //! What a state shows of itself.
 
-use stateward_model::wire::{CleanupSample, ExpirySample, OvershootSample, StateStock};
+use stateward_model::wire::{
+    CleanupSample, ExpirySample, InvariantSample, OvershootSample, StateStock,
+};
 use stateward_model::{HISTOGRAM_BUCKETS, Histogram};
 
 use super::{Moment, Table};
@@ -65,6 +67,17 @@ impl<R: Recorder> Table<R> {
 }
 
 impl Table<Counters> {
+    /// What is demanded of the state, and how often it did not hold.
+    pub(crate) fn invariants(&self) -> Vec<InvariantSample> {
+        let counts = self.recorder.invariants();
+        let declared = self.config.options.invariants.iter().enumerate();
+        let named = declared.map(|(n, invariant)| InvariantSample {
+            name: invariant.name.to_owned(),
+            ..counts.get(n).cloned().unwrap_or_default()
+        });
+        named.collect()
+    }
+
     /// How long after their expiry entries were removed: by reads and writes, by compactions, and
     /// from memory.
     pub(crate) fn overshoot(&self) -> OvershootSample {

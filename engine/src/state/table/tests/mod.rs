@@ -123,6 +123,7 @@ impl World {
                 .visibility(visibility)
         });
         let mut options = StateOptions {
+            invariants: Vec::new(),
             readable_keys: true,
             read_key: None,
             name: "s".into(),

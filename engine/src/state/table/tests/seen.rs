@@ -1,13 +1,16 @@
 //! What a state tells of its keys, its values and its removals.
 
+use std::time::Duration;
+
 use stateward_model::{ClockKind, Histogram, UpdateType, bucket_of};
 
 use super::{Rule, Turn, World, here};
+use crate::state::invariant::Invariant;
 use crate::state::table::RowAddress;
 use crate::state::{Backend, GateMode, StateKind};
 
-fn world(backend: Backend, kind: StateKind) -> World {
-    World::new(Rule {
+fn rule(backend: Backend, kind: StateKind) -> Rule {
+    Rule {
         ttl: Some(100),
         update: UpdateType::OnCreateAndWrite,
         relaxed: false,
@@ -15,7 +18,11 @@ fn world(backend: Backend, kind: StateKind) -> World {
         backend,
         kind,
         cache_bytes: 1 << 20,
-    })
+    }
+}
+
+fn world(backend: Backend, kind: StateKind) -> World {
+    World::new(rule(backend, kind))
 }
 
 fn write(world: &mut World, key: &[u8], offset: i64) {
@@ -108,4 +115,40 @@ fn very_many_changes_of_a_key_are_counted() {
     }
     world.turn(Turn::Barrier);
     assert_eq!(world.table.recorder().hot_keys(0).by_changes.total, 150_000);
+}
+
+/// A job's own demands: judged by value and age where an entry is read or written, counted by name,
+/// and not for what a breaker refused.
+#[test]
+fn what_does_not_hold_is_counted() {
+    let mut world = World::with_options(rule(Backend::Heap, StateKind::Value), |options| {
+        let young = |_: &u64, age: Duration| age <= Duration::from_millis(50);
+        options.invariants.push(Invariant::new("young", young));
+        options.invariants.push(Invariant::new("small", |value: &u64, _| *value < 10));
+    });
+    let counts = |world: &World| -> Vec<(u64, u64)> {
+        let all = world.table.invariants();
+        all.iter().map(|one| (one.checked, one.violations)).collect()
+    };
+    world.turn(Turn::Clock(1, true));
+    write(&mut world, b"..a", 0);
+    assert_eq!(counts(&world), [(1, 0), (1, 0)]);
+    world.turn(Turn::Clock(60, true));
+    world.event(0);
+    world.table.read::<u64>(RowAddress::of(b"..a"), &world.moment, here()).unwrap();
+    assert_eq!(counts(&world), [(2, 1), (2, 0)]);
+    world.table.write(RowAddress::of(b"..b"), &10_u64, &world.moment, here()).unwrap();
+    assert_eq!(counts(&world), [(3, 1), (3, 1)]);
+    let last = world.table.invariants().pop().unwrap();
+    assert_eq!((last.name.as_str(), last.last_millis), ("small", Some(world.moment.wall)));
+    assert_eq!(last.last_hash, Some(stateward_model::key_hash(b"..b")));
+    world.refused(|table, moment| {
+        table.write(RowAddress::of(b"..b"), &11_u64, moment, here()).unwrap();
+    });
+    assert_eq!(counts(&world), [(3, 1), (3, 1)]);
+    // the expired are not judged
+    world.turn(Turn::Clock(200, false));
+    world.event(0);
+    world.table.read::<u64>(RowAddress::of(b"..a"), &world.moment, here()).unwrap();
+    assert_eq!(counts(&world), [(3, 1), (3, 1)]);
 }
