@@ -51,7 +51,11 @@ pub(super) fn open(
     open: &mut Open<'_, Route>,
 ) -> Result<impl ProcessFunction<Route, Leg, RouteReport> + use<>, Error> {
     let delays_ttl = Ttl::new(Duration::from_hours(DELAYS_TTL_DAYS * 24));
-    let delays = open.value_state(ValueStateDescriptor::<Delays>::new("delays").ttl(delays_ttl));
+    let delays = open.value_state(
+        ValueStateDescriptor::<Delays>::new("delays")
+            .ttl(delays_ttl)
+            .invariant("has a leg", |delays: &Delays, _| delays.legs > 0),
+    );
     // Meant: one alert a day. Done: each look at it counts as a use, so it never expires.
     let alert_ttl =
         Ttl::new(Duration::from_hours(ALERT_TTL_HOURS)).update(UpdateType::OnReadAndWrite);

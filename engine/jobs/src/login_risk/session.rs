@@ -31,7 +31,9 @@ pub(super) struct SessionReport {
 pub(super) fn open(
     open: &mut Open<'_, str>,
 ) -> Result<impl ProcessFunction<str, Login, SessionReport> + use<>, Error> {
-    let begun = MapStateDescriptor::<u16, Begun>::new("open").ttl(Ttl::new(OPEN_TTL));
+    let begun = MapStateDescriptor::<u16, Begun>::new("open")
+        .ttl(Ttl::new(OPEN_TTL))
+        .invariant("open for less than 24 h", |_, age| age < OPEN_TTL);
     let begun: MapState<str, u16, Begun> = open.map_state(begun);
     Ok(move |login: &Login, ctx: &mut Context<'_, str, SessionReport>| {
         let now = ctx.event_time();
