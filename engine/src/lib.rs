@@ -27,6 +27,7 @@ mod operator;
 mod source;
 mod sink;
 mod checkpoint;
+mod savepoint;
 mod job;
 mod agent;
 #[doc(hidden)]
@@ -46,6 +47,7 @@ pub use job::{
 #[cfg(feature = "kill-points")]
 pub use kill::{POINTS as KILL_POINTS, RESCALE_POINTS};
 pub use operator::{Context, Open, ProcessFunction, Timer, Timers};
+pub use savepoint::{RestorePreview, Savepoint, StateFate, StatePreview};
 pub use sink::{CollectSink, FileSink, Prepared, Sink, SinkContext, SinkWriter};
 pub use source::{
     Compression, FileSource, LostPosition, MemorySource, Poll, Replay, Source, SourceContext,

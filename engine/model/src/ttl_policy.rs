@@ -56,6 +56,18 @@ fn longer(a: Option<i64>, b: Option<i64>) -> bool {
     }
 }
 
+/// Returns the TTL that keeps entries longer; both in ms, `None` keeps them for ever.
+///
+/// # Examples
+/// ```
+/// use stateward_model::longer_ttl;
+/// assert_eq!(longer_ttl(Some(5), Some(7)), Some(7));
+/// assert_eq!(longer_ttl(Some(5), None), None);
+/// ```
+pub fn longer_ttl(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    if longer(b, a) { b } else { a }
+}
+
 impl TtlPolicy {
     /// The policy of a state that nobody has changed.
     pub fn new(declared_millis: Option<i64>) -> Self {
@@ -70,10 +82,7 @@ impl TtlPolicy {
     /// The TTL by which entries are gone for good: the longest that held within the undo window.
     pub fn kept_millis(&self) -> Option<i64> {
         let effective = self.effective_millis();
-        self.past
-            .iter()
-            .map(|past| past.ttl_millis)
-            .fold(effective, |kept, past| if longer(past, kept) { past } else { kept })
+        self.past.iter().map(|past| past.ttl_millis).fold(effective, longer_ttl)
     }
 
     /// Wall clock from which on what the TTL hides now may go for good; `None` where it hides

@@ -12,7 +12,7 @@ use stateward_model::wire::{Command, CommandProgress, JobEvent, Order};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::job::{JobControl, PauseReason};
-use crate::policy::{Decisions, Journal, Progress, Taken};
+use crate::policy::{BREAKERS_FILE, Decisions, Journal, Progress, Taken};
 use crate::state::{GateMode, SharedGate, StateConfig};
 use crate::telemetry::{Board, ShardBoard};
 
@@ -81,7 +81,7 @@ impl Governor {
         states: &[(StateConfig, Arc<SharedGate>)],
         limits: (u64, i64),
     ) -> Result<Self, Error> {
-        let file = Journal::new(job_dir.join("breakers.json"));
+        let file = Journal::new(job_dir.join(BREAKERS_FILE));
         let journal: BreakerJournal = file.read(WAY_OUT)?;
         let breakers = states
             .iter()

@@ -72,7 +72,23 @@ impl Spill {
     /// Opens the spill at its committed position; what lies behind the tail never happened.
     pub(crate) fn open(dir: &Path, position: SpillPosition) -> Result<Self, Error> {
         durable::make_dir(dir)?;
-        let mut spill = Self {
+        let mut spill = Self::new(dir, position);
+        spill.find_segments()?;
+        spill.cut_tail()?;
+        spill.recount()?;
+        Ok(spill)
+    }
+
+    /// Opens, to be read only, a spill whose files others write behind the tail.
+    pub(crate) fn open_shared(dir: &Path, position: SpillPosition) -> Result<Self, Error> {
+        let mut spill = Self::new(dir, position);
+        spill.find_segments()?;
+        spill.recount()?;
+        Ok(spill)
+    }
+
+    fn new(dir: &Path, position: SpillPosition) -> Self {
+        Self {
             dir: dir.to_path_buf(),
             segments: Vec::new(),
             file: None,
@@ -86,11 +102,7 @@ impl Spill {
             pending_bytes: 0,
             oldest_ts: None,
             unsynced: Vec::new(),
-        };
-        spill.find_segments()?;
-        spill.cut_tail()?;
-        spill.recount()?;
-        Ok(spill)
+        }
     }
 
     fn find_segments(&mut self) -> Result<(), Error> {

@@ -90,6 +90,18 @@ pub(super) fn clone_database(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Hard-links every file below a folder that nobody writes to any more into another one.
+pub(crate) fn link_files(from: &Path, to: &Path) -> Result<(), Error> {
+    for path in files_below(from)? {
+        let target = to.join(&path);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        }
+        fs::hard_link(from.join(&path), &target).map_err(Error::io("link", &target))?;
+    }
+    Ok(())
+}
+
 /// Tells whether a file is one that is never written again, and so is linked rather than copied.
 pub(super) fn is_shared(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")

@@ -1,7 +1,7 @@
 //! What a job's folder says about itself: `job.json`, and the lock.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stateward_model::ClockKind;
@@ -28,6 +28,10 @@ pub(crate) struct StateEntry {
     /// Names of a table's column families, declared or not; a family's id is an index into them.
     #[serde(default)]
     pub(crate) families: Vec<String>,
+    /// By how much its processing clock goes after the wall clock: outages that were compensated
+    /// (SEMANTICS §1.13).
+    #[serde(default)]
+    pub(crate) clock_shift_millis: i64,
 }
 
 /// Where the sink of a shard had come to that a rescale did away with.
@@ -53,6 +57,43 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// Reads the manifest of a job's folder; `None` where there is none.
+    pub(crate) fn read(job_dir: &Path) -> Result<Option<Self>, Error> {
+        let path = job_dir.join("job.json");
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io("read", &path)(e)),
+        };
+        let manifest: Self = serde_json::from_slice(&bytes).map_err(|e| {
+            refuse(job_dir, format!("job.json cannot be read: {e}; restore it from a copy"))
+        })?;
+        if manifest.version == LAYOUT_VERSION {
+            return Ok(Some(manifest));
+        }
+        Err(refuse(
+            job_dir,
+            format!(
+                "layout version {} was written by another release, this one writes {LAYOUT_VERSION}; use that release, or another folder",
+                manifest.version
+            ),
+        ))
+    }
+
+    /// Of a job that was never started; it knows no state yet.
+    pub(crate) fn of(job: &Declared<'_>) -> Self {
+        Self {
+            version: LAYOUT_VERSION,
+            namespace: job.namespace.to_owned(),
+            job_name: job.job_name.to_owned(),
+            shards: job.parallelism,
+            key_groups: job.key_groups,
+            generation: 0,
+            states: Vec::new(),
+            retired_sinks: Vec::new(),
+        }
+    }
+
     /// Names of the column families of a shard's database.
     pub(crate) fn rocks_families(&self) -> Vec<String> {
         let on_rocks = self.states.iter().filter(|state| state.backend == "rocksdb");
@@ -100,25 +141,9 @@ impl JobFolder {
     /// Reads the manifest, or makes one, and gives the job's states the ids and schema versions
     /// that the folder knows them by.
     pub(crate) fn reconcile(&self, job: Declared<'_>) -> Result<Manifest, Error> {
-        let path = self.path.join("job.json");
-        let mut manifest = match fs::read(&path) {
-            Ok(bytes) => self.parse(&bytes)?,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Manifest {
-                version: LAYOUT_VERSION,
-                namespace: job.namespace.to_owned(),
-                job_name: job.job_name.to_owned(),
-                shards: job.parallelism,
-                key_groups: job.key_groups,
-                generation: 0,
-                states: Vec::new(),
-                retired_sinks: Vec::new(),
-            },
-            Err(e) => return Err(Error::io("read", &path)(e)),
-        };
-        self.check_groups(job.key_groups, &manifest)?;
-        for state in job.states {
-            self.register(state, &mut manifest)?;
-        }
+        let manifest = Manifest::read(&self.path)?;
+        let mut manifest = manifest.unwrap_or_else(|| Manifest::of(&job));
+        manifest.adopt(job, &self.path)?;
         self.write(&manifest)?;
         Ok(manifest)
     }
@@ -132,44 +157,44 @@ impl JobFolder {
         })?;
         durable::replace(&path, &text)
     }
+}
 
-    fn refuse(&self, detail: String) -> Error {
-        Error::Folder { path: self.path.clone(), detail }
+fn refuse(folder: &Path, detail: String) -> Error {
+    Error::Folder { path: folder.to_path_buf(), detail }
+}
+
+impl Manifest {
+    /// Takes in what code declares, and gives its states the ids and schema versions that this
+    /// manifest, of `folder`, knows them by.
+    pub(crate) fn adopt(&mut self, job: Declared<'_>, folder: &Path) -> Result<(), Error> {
+        let Declared { key_groups, states, .. } = job;
+        self.check_groups(key_groups, folder)?;
+        states.iter_mut().try_for_each(|state| self.register(state, folder))
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<Manifest, Error> {
-        let manifest: Manifest = serde_json::from_slice(bytes).map_err(|e| {
-            self.refuse(format!("job.json cannot be read: {e}; restore it from a copy"))
-        })?;
-        if manifest.version != LAYOUT_VERSION {
-            return Err(self.refuse(format!(
-                "layout version {} was written by another release, this one writes {LAYOUT_VERSION}; use that release, or another folder",
-                manifest.version
-            )));
-        }
-        Ok(manifest)
-    }
-
-    fn check_groups(&self, key_groups: u16, manifest: &Manifest) -> Result<(), Error> {
-        if key_groups == manifest.key_groups {
+    fn check_groups(&self, key_groups: u16, folder: &Path) -> Result<(), Error> {
+        if key_groups == self.key_groups {
             return Ok(());
         }
-        Err(self.refuse(format!(
-            "it was written with {} key groups, the job asks for {key_groups}; their number is for ever: run it as before, or in another folder",
-            manifest.key_groups
-        )))
+        Err(refuse(
+            folder,
+            format!(
+                "it was written with {} key groups, the job asks for {key_groups}; their number is for ever: run it as before, or in another folder",
+                self.key_groups
+            ),
+        ))
     }
 
-    fn register(&self, state: &mut StateConfig, manifest: &mut Manifest) -> Result<(), Error> {
+    fn register(&mut self, state: &mut StateConfig, folder: &Path) -> Result<(), Error> {
         let backend = state.options.backend.as_str();
-        let known = manifest
+        let known = self
             .states
             .iter_mut()
             .find(|entry| entry.operator == state.operator && entry.state == state.options.name);
         let Some(entry) = known else {
-            let id = manifest.states.iter().map(|entry| entry.id + 1).max().unwrap_or(0);
+            let id = self.states.iter().map(|entry| entry.id + 1).max().unwrap_or(0);
             state.id = id;
-            manifest.states.push(StateEntry {
+            self.states.push(StateEntry {
                 id,
                 operator: state.operator.clone(),
                 state: state.options.name.clone(),
@@ -178,19 +203,24 @@ impl JobFolder {
                 clock: state.options.clock,
                 schemas: vec![state.schema.clone()],
                 families: Vec::new(),
+                clock_shift_millis: 0,
             });
-            return self.number_families(state, manifest);
+            return self.number_families(state, folder);
         };
-        state.id = entry.id;
+        (state.id, state.clock_shift_millis) = (entry.id, entry.clock_shift_millis);
+        state.evolutions.clear();
         let (was, is) = (
             (entry.kind.as_str(), entry.backend.as_str(), entry.clock),
             (state.kind.as_str(), backend, state.options.clock),
         );
         if was != is {
-            return Err(self.refuse(format!(
-                "state {} was {was:?} (kind, backend, clock) and is declared as {is:?}; give the new one another name",
-                state.place()
-            )));
+            return Err(refuse(
+                folder,
+                format!(
+                    "state {} was {was:?} (kind, backend, clock) and is declared as {is:?}; give the new one another name",
+                    state.place()
+                ),
+            ));
         }
         // a shape that an earlier build had is not a new one
         let known = entry.schemas.iter().position(|schema| *schema == state.schema);
@@ -201,7 +231,7 @@ impl JobFolder {
         for (version, schema) in entry.schemas.iter().enumerate() {
             let evolution = (version != id).then(|| Evolution::between(schema, &state.schema));
             let evolution = evolution.transpose().map_err(|why| {
-                self.refuse(format!(
+                refuse(folder, format!(
                     "the value type of state {} changed from version {version}\n  {schema}\nto version {id}\n  {}\nand {why}: rows of the old type cannot be read as the new one. A field may be added as an Option; else give the new state another name",
                     state.place(),
                     state.schema
@@ -210,17 +240,13 @@ impl JobFolder {
             state.evolutions.push(evolution);
         }
         state.schema_id = id as u16;
-        self.number_families(state, manifest)
+        self.number_families(state, folder)
     }
 
     /// Gives the column families of a table the ids that the folder knows them by.
-    fn number_families(
-        &self,
-        state: &mut StateConfig,
-        manifest: &mut Manifest,
-    ) -> Result<(), Error> {
+    fn number_families(&mut self, state: &mut StateConfig, folder: &Path) -> Result<(), Error> {
         let place = state.place();
-        let Some(entry) = manifest.states.iter_mut().find(|entry| entry.id == state.id) else {
+        let Some(entry) = self.states.iter_mut().find(|entry| entry.id == state.id) else {
             return Ok(());
         };
         for family in &mut state.options.families {
@@ -230,7 +256,7 @@ impl JobFolder {
                 entry.families.len() - 1
             });
             family.id = u8::try_from(at).map_err(|_too_many| {
-                self.refuse(format!(
+                refuse(folder, format!(
                     "state {place} has had more than 256 column families; give the new one another name"
                 ))
             })?;

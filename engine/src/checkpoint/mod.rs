@@ -26,9 +26,9 @@ mod publish;
 mod recovery;
 
 pub(crate) use about::{About, read_shard_meta, write_shard_meta};
-pub(crate) use file::record_files;
+pub(crate) use file::{link_files, record_files};
 pub(crate) use folder::{Declared, JobFolder, Manifest, RetiredSink, StateEntry};
 pub(crate) use publish::{Published, Publisher, Saving, ShardPart, Unfinished, failure_of};
-pub(crate) use recovery::{Recovered, RecoveredShard, Recovery};
+pub(crate) use recovery::{Recovered, RecoveredShard, Recovery, open_shard, read_verified};
 pub(crate) use retention::{Retention, checkpoints, keep_only, remove_dir};
 pub(crate) use size::{folder_bytes, folder_parts};

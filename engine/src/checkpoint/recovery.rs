@@ -136,33 +136,8 @@ impl Recovery<'_> {
         checkpoint: Option<&Path>,
     ) -> Result<RecoveredShard, Error> {
         let live = self.folder.path.join(format!("state/shard-{shard}"));
-        remove_dir(&live)?;
-        fs::create_dir_all(&live).map_err(Error::io("create", &live))?;
         let saved = checkpoint.map(|dir| dir.join(format!("shard-{shard}")));
-        if let Some(saved) = &saved {
-            clone_database(&saved.join("db"), &live.join("db"))?;
-        }
-        let mut cut_offs: Vec<(u16, SharedCutOff)> = Vec::new();
-        let mut families = Vec::new();
-        for state in &self.manifest.states {
-            let cut_off: SharedCutOff = Arc::new(CutOff::new(StateKind::hashed_from(&state.kind)));
-            if state.backend == "rocksdb" {
-                families.push((format!("state-{:03}", state.id), Some(Arc::clone(&cut_off))));
-            }
-            cut_offs.push((state.id, cut_off));
-        }
-        let db = ShardDb::open(&live.join("db"), self.rocks, &families)?;
-        let mut heaps = Vec::new();
-        for (id, _) in &cut_offs {
-            let is_heap = |s: &&StateEntry| s.id == *id && s.backend == "heap";
-            if self.manifest.states.iter().any(|s| is_heap(&s)) {
-                let name = format!("state-{id:03}");
-                let loaded = saved.as_deref().map(|saved| HeapStore::load(saved, &name));
-                heaps.push((*id, loaded.transpose()?.unwrap_or_default()));
-            }
-        }
-        let meta = saved.as_deref().map(read_shard_meta).transpose()?.unwrap_or_default();
-        let mut recovered = RecoveredShard { db, heaps, meta, cut_offs };
+        let mut recovered = open_shard(self.manifest, self.rocks, saved.as_deref(), &live)?;
         self.replay(shard, epoch, &mut recovered)?;
         Ok(recovered)
     }
@@ -223,6 +198,51 @@ impl Recovery<'_> {
         }
         Ok(())
     }
+}
+
+/// Reads what a checkpoint says of itself, and verifies every file of it.
+pub(crate) fn read_verified(dir: &Path) -> Result<About, Error> {
+    let about = About::read(dir)?;
+    match verify(dir, &about.files).into_iter().next() {
+        Some(fault) => Err(fault.error),
+        None => Ok(about),
+    }
+}
+
+/// Opens a shard at what a checkpoint saved of it, or empty; its database is a clone in `live`, which
+/// is made anew.
+pub(crate) fn open_shard(
+    manifest: &Manifest,
+    rocks: &RocksOptions,
+    saved: Option<&Path>,
+    live: &Path,
+) -> Result<RecoveredShard, Error> {
+    remove_dir(live)?;
+    fs::create_dir_all(live).map_err(Error::io("create", live))?;
+    if let Some(saved) = saved {
+        clone_database(&saved.join("db"), &live.join("db"))?;
+    }
+    let mut cut_offs: Vec<(u16, SharedCutOff)> = Vec::new();
+    let mut families = Vec::new();
+    for state in &manifest.states {
+        let cut_off: SharedCutOff = Arc::new(CutOff::new(StateKind::hashed_from(&state.kind)));
+        if state.backend == "rocksdb" {
+            families.push((format!("state-{:03}", state.id), Some(Arc::clone(&cut_off))));
+        }
+        cut_offs.push((state.id, cut_off));
+    }
+    let db = ShardDb::open(&live.join("db"), rocks, &families)?;
+    let mut heaps = Vec::new();
+    for (id, _) in &cut_offs {
+        let is_heap = |s: &&StateEntry| s.id == *id && s.backend == "heap";
+        if manifest.states.iter().any(|s| is_heap(&s)) {
+            let name = format!("state-{id:03}");
+            let loaded = saved.map(|saved| HeapStore::load(saved, &name));
+            heaps.push((*id, loaded.transpose()?.unwrap_or_default()));
+        }
+    }
+    let meta = saved.map(read_shard_meta).transpose()?.unwrap_or_default();
+    Ok(RecoveredShard { db, heaps, meta, cut_offs })
 }
 
 fn apply_rows(state: u16, rows: &[u8], into: &mut RecoveredShard) -> Result<bool, Error> {

@@ -10,7 +10,7 @@ use super::request::{Demand, SharedRequests};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::job::JobControl;
-use crate::policy::{Decisions, Journal, Progress, Taken};
+use crate::policy::{CLEANUP_FILE, Decisions, Journal, Progress, Taken};
 use crate::state::StateConfig;
 use crate::telemetry::Board;
 
@@ -65,7 +65,7 @@ impl CleanupGovernor {
         states: Vec<StateConfig>,
         requests: SharedRequests,
     ) -> Result<Self, Error> {
-        let file = Journal::new(job_dir.join("cleanup.json"));
+        let file = Journal::new(job_dir.join(CLEANUP_FILE));
         let journal: CleanupJournal = file.read(WAY_OUT)?;
         let progress = Progress::new(Arc::clone(&clock), board);
         let governor = Self { file, clock, control, states, journal, requests, progress };

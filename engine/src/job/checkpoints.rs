@@ -69,13 +69,15 @@ impl Checkpoints {
         let fresh_bytes = self.with_figures(|figures| figures.changelog_bytes);
         let starved = self.control.paused_for(PauseReason::Changelog) && since >= RETRY_MICROS;
         !self.in_flight
-            && (since >= self.pace.checkpoint_interval.as_micros() as u64
+            && (self.control.wishes.any_new()
+                || since >= self.pace.checkpoint_interval.as_micros() as u64
                 || fresh_bytes > self.pace.changelog_bytes_due
                 || starved)
     }
 
-    /// One is asked for; returns the time at which it is given up.
-    pub(crate) fn begin(&mut self, now_micros: u64) -> u64 {
+    /// One is asked for, of this epoch; returns the time at which it is given up.
+    pub(crate) fn begin(&mut self, epoch: u64, now_micros: u64) -> u64 {
+        self.control.wishes.begin(epoch, self.control.is_last(epoch));
         self.last_micros = now_micros;
         now_micros.saturating_add(self.pace.checkpoint_timeout.as_micros() as u64)
     }
@@ -137,6 +139,8 @@ impl Checkpoints {
 
     fn settle(&mut self, published: Published) {
         let Published { run, retained, told } = published;
+        // before the next one begins, so that this one is there still
+        self.control.wishes.settle(run.epoch, run.detail.as_deref(), &self.job_dir);
         if let Some(why) = &run.detail {
             let text = format!(
                 "checkpoint {} failed: {why}; the former ones stay in force, the next one is tried",

@@ -7,6 +7,7 @@ use std::thread::Thread;
 
 use stateward_model::wire::JobEvent;
 
+use super::wish::Wishes;
 use crate::clock::Clock;
 use crate::error::Error;
 
@@ -115,6 +116,8 @@ pub(crate) struct JobControl {
     /// A write cache fills with what is not committed.
     commit_wanted: AtomicBool,
     running_partitions: AtomicU64,
+    /// Checkpoints that somebody waits for.
+    pub(crate) wishes: Wishes,
     failure: Mutex<Option<Error>>,
     pub(crate) wakers: Arc<Wakers>,
     pub(crate) log: JobLog,
@@ -133,6 +136,7 @@ impl JobControl {
             checkpoint_deadline: AtomicU64::new(u64::MAX),
             commit_wanted: AtomicBool::new(false),
             running_partitions: AtomicU64::new(partitions),
+            wishes: Wishes::default(),
             failure: Mutex::new(None),
             wakers: Wakers::new(shards),
             log: JobLog::default(),

@@ -103,7 +103,7 @@ impl Coordinator {
             let ending = self.control.stopping() || self.control.all_partitions_finished();
             let now = self.clock.monotonic_micros();
             let spent = now.saturating_sub(began);
-            let wanted = self.control.take_commit_wanted();
+            let wanted = self.control.take_commit_wanted() || self.control.wishes.any_new();
             if self.control.exiting() || ending || wanted || spent >= interval {
                 return;
             }
@@ -114,7 +114,7 @@ impl Coordinator {
     /// Runs one epoch to its commit; `false` when the job exits first.
     fn epoch(&mut self, began: u64, checkpoint: bool) -> Result<bool, Error> {
         let epoch = self.next_epoch;
-        let deadline = checkpoint.then(|| self.checkpoints.begin(began));
+        let deadline = checkpoint.then(|| self.checkpoints.begin(epoch, began));
         self.control.request(epoch, deadline);
         let mut positions = vec![LogPosition::default(); self.shards];
         let mut all_pending = 0;

@@ -1,5 +1,6 @@
 //! A running job.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,14 +11,17 @@ use stateward_model::wire::{Command, Hello, Order, Report};
 
 use super::control::JobControl;
 use super::govern::{SharedGoverning, lock};
+use super::savepoint::Savepoints;
 use crate::checkpoint::JobFolder;
 use crate::error::Error;
 use crate::policy::Taken;
+use crate::savepoint::Savepoint;
 
 /// A job that runs on its own threads.
 pub struct JobHandle {
     pub(super) control: Arc<JobControl>,
     governing: SharedGoverning,
+    savepoints: Savepoints,
     work: Vec<JoinHandle<()>>,
     link: Vec<JoinHandle<()>>,
     _folder: JobFolder,
@@ -35,16 +39,45 @@ impl JobHandle {
     pub(super) fn new(
         control: Arc<JobControl>,
         governing: SharedGoverning,
-        work: Vec<JoinHandle<()>>,
-        link: Vec<JoinHandle<()>>,
+        savepoints: Savepoints,
+        (work, link): (Vec<JoinHandle<()>>, Vec<JoinHandle<()>>),
         folder: JobFolder,
     ) -> Self {
-        Self { control, governing, work, link, _folder: folder }
+        Self { control, governing, savepoints, work, link, _folder: folder }
     }
 
     /// Asks the job to take a checkpoint and end; [`JobHandle::wait`] tells when it has.
     pub fn stop(&self) {
         self.control.stop();
+    }
+
+    /// Makes a checkpoint now, and waits until it is published. Returns its epoch.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it fails or the job ends before; the text says why.
+    pub fn checkpoint(&self) -> Result<u64, Error> {
+        self.savepoints.checkpoint()
+    }
+
+    /// Writes a savepoint: everything of the job at one epoch that ends from now on, in one file, from
+    /// which it can be restored anywhere ([`RunOptions::restore_from`](crate::RunOptions::restore_from)).
+    /// The job stands still only as for a checkpoint; the file is written on the calling thread. It has
+    /// its name once it is whole and synced, and never takes another file's.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the file is there already, the checkpoint that is made for it fails, or
+    /// the job ends before; else where it cannot be written.
+    pub fn savepoint(&self, to: impl AsRef<Path>) -> Result<Savepoint, Error> {
+        self.savepoints.savepoint(Some(to.as_ref()), false)
+    }
+
+    /// As [`JobHandle::savepoint`], of the epoch that the job ends with: nothing is processed after it.
+    ///
+    /// # Errors
+    /// As [`JobHandle::savepoint`]; the job ends all the same, and one can be made of it by
+    /// [`Savepoint::of_stopped_job`].
+    pub fn stop_with_savepoint(&self, to: impl AsRef<Path>) -> Result<Savepoint, Error> {
+        self.savepoints.savepoint(Some(to.as_ref()), true)
     }
 
     /// Tells whether the job has ended; its figures are then final.

@@ -7,6 +7,7 @@
 //! 3. An epoch is committed when every shard has appended its batch, everything has been synced,
 //!    and the commit record has been synced after it (SEMANTICS §4.1).
 
+mod wish;
 mod control;
 mod exchange;
 mod node;
@@ -14,10 +15,13 @@ mod source;
 mod sink;
 mod builder;
 mod graph;
+mod divide;
+mod restore;
 mod rescale;
 mod shard;
 mod checkpoints;
 mod coordinator;
+mod savepoint;
 mod govern;
 mod memory;
 mod options;
@@ -34,5 +38,6 @@ pub use source::{FuturePolicy, Watermarks};
 pub(crate) use control::{JobControl, PauseReason};
 pub(crate) use coordinator::SharedFigures;
 pub(crate) use exchange::{Arrived, Input, Output, Routed};
+pub(crate) use graph::{held_dir, spill_dir};
 pub(crate) use node::{Node, NodeEnv, Polled, encode_entry};
 pub(crate) use shard::Barrier;

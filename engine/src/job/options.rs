@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::coordinator::Pace;
 use super::memory::{MEMORY_BYTES_MIN, Memory};
+use super::restore::Restore;
 use crate::agent::Transport;
 use crate::cleanup::CleanupOptions;
 use crate::clock::{Clock, SystemClock};
@@ -23,6 +24,7 @@ pub struct RunOptions {
     pub(super) build_id: String,
     pub(super) commit: Option<String>,
     pub(super) transport: Option<Arc<dyn Transport>>,
+    pub(super) restore: Restore,
 }
 
 impl RunOptions {
@@ -53,6 +55,7 @@ impl RunOptions {
             build_id: "unknown".into(),
             commit: None,
             transport: None,
+            restore: Restore::default(),
         }
     }
 

@@ -9,6 +9,7 @@ use crossbeam_channel::Sender;
 
 use super::control::JobControl;
 use super::node::{Node, NodeEnv, Polled, encode_entry};
+use super::savepoint::link_waiting;
 use crate::changelog::{Entry, LogPosition, OperatorMeta, SegmentedLog, ShardMeta};
 use crate::checkpoint::{Saving, ShardPart, Unfinished, remove_dir, write_shard_meta};
 use crate::clock::Clock;
@@ -213,6 +214,9 @@ impl Shard {
         kill::point("mid-checkpoint");
         self.db.checkpoint(&dir.join("db"), &self.families)?;
         write_shard_meta(&dir, &self.meta)?;
+        if self.control.wishes.wants_files(epoch) {
+            link_waiting(&self.job_dir, self.index, epoch, &self.meta)?;
+        }
         let totals = || self.meta.states.iter().map(|(_, meta)| meta.ledger.total());
         Ok(ShardPart {
             entries: totals().map(|total| total.entries).sum(),

@@ -11,11 +11,13 @@ use super::builder::Job;
 use super::checkpoints::{Checkpoints, first_sample};
 use super::control::JobControl;
 use super::coordinator::{Coordinator, SharedFigures};
+use super::divide::remove_scratch;
 use super::govern::{Governing, SharedGoverning, govern, lock};
 use super::graph::{ShardBuild, StoreSettings};
 use super::handle::JobHandle;
 use super::options::RunOptions;
-use super::rescale::{Rescale, remove_scratch};
+use super::rescale::Rescale;
+use super::savepoint::{Savepoints, remove_scratches};
 use super::shard::{FromShard, Shard};
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
@@ -39,6 +41,9 @@ impl Job {
     /// source or sink cannot be opened; the text names the place and the way out.
     pub fn start(mut self, options: RunOptions) -> Result<JobHandle, Error> {
         let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
+        let rocks = options.memory.rocks(self.parallelism).clock(Arc::clone(&options.clock));
+        remove_scratches(&folder.path)?;
+        let restored = self.restore(&folder, &options, &rocks)?;
         let mut manifest = folder.reconcile(Declared {
             namespace: &self.namespace,
             job_name: &self.name,
@@ -48,7 +53,6 @@ impl Job {
         })?;
         let commits = folder.path.join("changelog/commits");
         let mut history = CommitHistory::read(&commits)?;
-        let rocks = options.memory.rocks(self.parallelism).clock(Arc::clone(&options.clock));
         let mut told = Vec::new();
         if let Some(last) = &history.last
             && last.generation != manifest.generation
@@ -76,6 +80,9 @@ impl Job {
         let text =
             format!("{verb} at epoch {} on {} shards", history.last_epoch(), manifest.shards);
         control.log.note(options.clock.as_ref(), verb, text);
+        if let Some(text) = restored {
+            control.log.note(options.clock.as_ref(), "restored", text);
+        }
         if let Some(text) = rescaled {
             control.log.note(options.clock.as_ref(), "rescaled", text);
         }
@@ -162,7 +169,8 @@ impl Starting {
         threads.push(self.thread("stateward-governor", move || {
             govern(&shared, &control, link.as_ref(), &shards_alive)
         })?);
-        Ok(JobHandle::new(self.control, governing, work, threads, self.folder))
+        let savepoints = Savepoints::new(self.folder.path.clone(), Arc::clone(&self.control));
+        Ok(JobHandle::new(self.control, governing, savepoints, (work, threads), self.folder))
     }
 
     /// Starts the thread that publishes checkpoints, for the coordinator to hand them to.

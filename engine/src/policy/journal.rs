@@ -11,6 +11,15 @@ use stateward_model::wire::Command;
 use crate::durable;
 use crate::error::Error;
 
+/// Decisions about breakers.
+pub(crate) const BREAKERS_FILE: &str = "breakers.json";
+/// Decisions about TTLs.
+pub(crate) const TTL_FILE: &str = "ttl.json";
+/// Decisions about cleanup.
+pub(crate) const CLEANUP_FILE: &str = "cleanup.json";
+/// All files of decisions in a job's folder.
+pub(crate) const JOURNAL_FILES: [&str; 3] = [BREAKERS_FILE, TTL_FILE, CLEANUP_FILE];
+
 /// Decisions kept for the record.
 const DECISIONS_MAX: usize = 256;
 

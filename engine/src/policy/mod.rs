@@ -11,6 +11,8 @@ mod ttl;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use journal::{Decisions, Journal};
+pub(crate) use journal::{
+    BREAKERS_FILE, CLEANUP_FILE, Decisions, JOURNAL_FILES, Journal, TTL_FILE,
+};
 pub(crate) use progress::{Progress, Taken};
-pub(crate) use ttl::TtlGovernor;
+pub(crate) use ttl::{TtlGovernor, journaled};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stateward_model::wire::{Command, CommandProgress, JobEvent, Order, OrderClass};
 use stateward_model::{TtlOverride, TtlPolicy};
 
-use super::{Decisions, Journal, Progress, Taken};
+use super::{Decisions, Journal, Progress, TTL_FILE, Taken};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::job::JobControl;
@@ -20,10 +20,10 @@ const WAY_OUT: &str =
 
 /// One state in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Journaled {
-    operator: String,
-    state: String,
-    policy: TtlPolicy,
+pub(crate) struct Journaled {
+    pub(crate) operator: String,
+    pub(crate) state: String,
+    pub(crate) policy: TtlPolicy,
 }
 
 /// `ttl.json` in the job's folder.
@@ -68,7 +68,7 @@ impl TtlGovernor {
         board: Arc<Board>,
         states: &[(StateConfig, Arc<SharedTtl>)],
     ) -> Result<Self, Error> {
-        let file = Journal::new(job_dir.join("ttl.json"));
+        let file = Journal::new(job_dir.join(TTL_FILE));
         let journal: TtlJournal = file.read(WAY_OUT)?;
         let mut governor = Self {
             file,
@@ -273,6 +273,12 @@ impl TtlGovernor {
     fn write(&self) -> Result<(), Error> {
         self.file.write(&self.journal())
     }
+}
+
+/// What a journal of this text says of each state.
+pub(crate) fn journaled(text: &str) -> Result<Vec<Journaled>, String> {
+    let journal: TtlJournal = serde_json::from_str(text).map_err(|e| format!("{e}; {WAY_OUT}"))?;
+    Ok(journal.states)
 }
 
 /// A TTL for the log.

@@ -197,6 +197,8 @@ pub(crate) struct StateConfig {
     pub(crate) schema: String,
     /// Version of that trace in the manifest.
     pub(crate) schema_id: u16,
+    /// By how much its processing clock goes after the wall clock (SEMANTICS §1.13).
+    pub(crate) clock_shift_millis: i64,
     /// How rows of each other version are read.
     pub(crate) evolutions: Vec<Option<Evolution>>,
 }
@@ -211,6 +213,7 @@ impl StateConfig {
             options: declared.options.clone(),
             schema: declared.schema.clone(),
             schema_id: 0,
+            clock_shift_millis: 0,
             evolutions: Vec::new(),
         };
         let mistake = config.ttl_millis().and_then(|ttl| config.objection(Some(ttl)));

@@ -26,7 +26,7 @@ pub(crate) use ledger::{Ledger, resident_ages};
 pub(crate) use overflow::Overflow;
 pub(crate) use pool::{CACHE_BYTES_MIN, CachePool, CacheShare};
 pub(crate) use range::Range;
-pub(crate) use recent::{RecentSnapshot, RecentlyGone};
+pub(crate) use recent::{KEYS_MAX as STAMPS_MAX, RecentSnapshot, RecentlyGone};
 pub(crate) use reclaim::SharedReclaims;
 pub(crate) use rocks::{RocksOptions, RocksStore, ShardDb};
 

@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use serde::{Deserialize, Serialize};
 
 /// Most keys remembered per state and shard.
-pub(super) const KEYS_MAX: usize = 65_536;
+pub(crate) const KEYS_MAX: usize = 65_536;
 
 /// The keys are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +35,11 @@ pub(crate) struct RecentlyGone {
 pub(crate) struct RecentSnapshot(Vec<(u64, i64)>);
 
 impl RecentSnapshot {
+    /// Of these hashes with their stamps.
+    pub(crate) fn of(stamps: Vec<(u64, i64)>) -> Self {
+        Self(stamps)
+    }
+
     /// What several shards remember together, the newest of a bounded number.
     pub(crate) fn union(parts: &[&Self]) -> Self {
         let mut all: Vec<(u64, i64)> =

@@ -25,6 +25,7 @@ const CRATES: &[Layers] = &[
                 "breaker",
                 "cleanup",
                 "checkpoint",
+                "savepoint",
                 "job",
                 "control",
                 "agent",

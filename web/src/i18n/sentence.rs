@@ -14,6 +14,7 @@ impl Lang {
             "checkpoint" => "检查点",
             "checkpoint_failed" => "检查点失败",
             "rescaled" => "重新分片",
+            "restored" => "已从快照恢复",
             "breaker" => "熔断器",
             "cleanup" => "清理",
             "loop" => "循环",

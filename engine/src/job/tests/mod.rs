@@ -3,6 +3,8 @@
 mod checkpoint;
 mod damage;
 mod rescale;
+mod restore;
+mod savepoint;
 mod timer;
 
 use std::collections::BTreeMap;

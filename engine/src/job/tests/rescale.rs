@@ -24,19 +24,29 @@ fn records(count: u64) -> impl Iterator<Item = Timed<u64>> {
 
 /// Every kind of state, timers, two nodes with an exchange between, and a file sink.
 fn mixed(count: u64, shards: usize) -> Job {
+    mixed_on(count, shards, false)
+}
+
+/// The same, with every state on the other backend than else where they are swapped.
+pub(super) fn mixed_on(count: u64, shards: usize, swapped: bool) -> Job {
     let mut job = JobBuilder::new("mixed").parallelism(shards);
     let counted = job
         .source("numbers", MemorySource::new(records(count)), Watermarks::monotonous())
         .key_by_owned(|n: &u64| n % KEYS)
-        .process("first", |open: &mut Open<'_, u64>| {
+        .process("first", move |open: &mut Open<'_, u64>| {
             open.event_time_timers();
             let ttl = |millis| Ttl::new(Duration::from_millis(millis));
-            let seen = open.value_state(ValueStateDescriptor::<u64>::new("seen").ttl(ttl(150)));
-            let total = open
-                .reducing_state(ReducingStateDescriptor::<u64>::new("total", |a, b| a + b).heap());
-            let recent =
-                open.map_state(MapStateDescriptor::<u64, u64>::new("recent").ttl(ttl(300)).heap());
-            let last = open.list_state(ListStateDescriptor::<u64>::new("last").ttl(ttl(400)));
+            let mut seen = ValueStateDescriptor::<u64>::new("seen").ttl(ttl(150));
+            let mut total = ReducingStateDescriptor::<u64>::new("total", |a, b| a + b);
+            let mut recent = MapStateDescriptor::<u64, u64>::new("recent").ttl(ttl(300));
+            let mut last = ListStateDescriptor::<u64>::new("last").ttl(ttl(400));
+            if swapped {
+                (seen, last) = (seen.heap(), last.heap());
+            } else {
+                (total, recent) = (total.heap(), recent.heap());
+            }
+            let (seen, total) = (open.value_state(seen), open.reducing_state(total));
+            let (recent, last) = (open.map_state(recent), open.list_state(last));
             let on_record = move |n: &u64, ctx: &mut Context<'_, u64, (u64, u64)>| {
                 let count = seen.get(ctx)?.unwrap_or(0) + 1;
                 seen.put(ctx, &count)?;
@@ -71,12 +81,17 @@ fn mixed(count: u64, shards: usize) -> Job {
 }
 
 /// What was published, sorted.
-fn published(dir: &Path) -> Vec<String> {
+pub(super) fn published(dir: &Path) -> Vec<String> {
+    lines(dir, |path| path.extension().is_some_and(|e| e == "ndjson"))
+}
+
+/// What is in the files of a job's folder of results, sorted.
+pub(super) fn lines(dir: &Path, of: impl Fn(&Path) -> bool) -> Vec<String> {
     let folder = dir.join("jobs/mixed/results");
     let mut lines = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "ndjson") {
+        if of(&path) {
             let text = std::fs::read_to_string(path).unwrap();
             lines.extend(text.lines().map(str::to_owned));
         }
@@ -85,7 +100,7 @@ fn published(dir: &Path) -> Vec<String> {
     lines
 }
 
-fn stocks(states: &[StateSample]) -> Vec<(String, u64, u64, Option<i64>)> {
+pub(super) fn stocks(states: &[StateSample]) -> Vec<(String, u64, u64, Option<i64>)> {
     let stock = |state: &StateSample| {
         let at = (state.stock.entries, state.stock.logical_bytes, state.stock.clock_millis);
         (format!("{}/{}", state.operator, state.state), at.0, at.1, at.2)

@@ -202,14 +202,22 @@ impl<R: Recorder> Table<R> {
 
     /// The clock that removes: watermark or wall.
     fn clock(&self, moment: &Moment) -> Option<i64> {
-        moment.clock(self.config.options.clock)
+        match self.config.options.clock {
+            ClockKind::EventTime => moment.watermark,
+            ClockKind::ProcessingTime => Some(self.processing_time(moment)),
+        }
+    }
+
+    /// The wall clock, less the outages that were compensated (SEMANTICS §1.13).
+    fn processing_time(&self, moment: &Moment) -> i64 {
+        moment.wall.saturating_sub(self.config.clock_shift_millis)
     }
 
     /// The time an event is stamped with.
     fn stamp(&self, moment: &Moment) -> i64 {
         match self.config.options.clock {
             ClockKind::EventTime => moment.event_ts,
-            ClockKind::ProcessingTime => moment.wall,
+            ClockKind::ProcessingTime => self.processing_time(moment),
         }
     }
 
@@ -217,7 +225,7 @@ impl<R: Recorder> Table<R> {
     fn seen_now(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
             ClockKind::EventTime => moment.watermark.max(Some(moment.event_ts)),
-            ClockKind::ProcessingTime => Some(moment.wall),
+            ClockKind::ProcessingTime => Some(self.processing_time(moment)),
         }
     }
 

@@ -114,6 +114,7 @@ impl Bench {
             options: StateOptions { clock, ..StateOptions::new("_timers") },
             schema: String::new(),
             schema_id: 0,
+            clock_shift_millis: 0,
             evolutions: Vec::new(),
         };
         let mut table = TimerTable::new(TimerParts {

@@ -143,6 +143,7 @@ impl World {
             options,
             schema: String::new(),
             schema_id: 0,
+            clock_shift_millis: 0,
             evolutions: Vec::new(),
         };
         let dir = tempfile::tempdir().unwrap();
