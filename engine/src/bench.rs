@@ -285,6 +285,41 @@ fn flush(db: &ShardDb, dir: &Path) -> Result<(), Error> {
     std::fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))
 }
 
+/// Puts rows into bare RocksDB, a thousand at a time, write-ahead log off, and flushes.
+///
+/// # Errors
+/// Where the folder cannot be used.
+pub fn bulk_put<'a>(
+    dir: &Path,
+    memory_bytes: usize,
+    rows: u64,
+    row: impl Fn(u64) -> (u64, &'a [u8]),
+) -> Result<(), Error> {
+    const ROWS_AT_ONCE: u64 = 1_000;
+    let rocks = RocksOptions::new(memory_bytes / 2, memory_bytes / 8);
+    let shard = ShardDb::open(&dir.join("db"), &rocks, &[("state".to_owned(), None)])?;
+    let mut store = RocksStore::new(shard.clone(), "state".into());
+    for from in (0..rows).step_by(ROWS_AT_ONCE as usize) {
+        let some: Vec<([u8; 8], &[u8])> = (from..rows.min(from + ROWS_AT_ONCE))
+            .map(&row)
+            .map(|(key, row)| (key.to_be_bytes(), row))
+            .collect();
+        let some: Vec<_> = some.iter().map(|(key, row)| (key.as_slice(), Some(*row))).collect();
+        store.apply(&some)?;
+    }
+    flush(&shard, dir)
+}
+
+/// Asks a closed breaker so many times; returns how often it admitted.
+pub fn ask_closed_breaker(times: u64) -> u64 {
+    let mut gate = Gate::default();
+    let admitted = (0..times).filter(|_| {
+        gate.next_event();
+        std::hint::black_box(&mut gate).admits()
+    });
+    admitted.count() as u64
+}
+
 /// The same work by hand on bare RocksDB with the same options: get, decode, change, encode, put,
 /// write-ahead log off.
 struct Bare {

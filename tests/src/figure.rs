@@ -69,6 +69,7 @@ impl Figure {
         let shown = |value: Option<&f64>| match (value, bounds.unit) {
             (None, _) => "-".to_owned(),
             (Some(value), "ratio") => format!("{value:.2}x"),
+            (Some(value), unit) if *value < 100.0 => format!("{value:.2} {unit}"),
             (Some(value), unit) => format!("{value:.0} {unit}"),
         };
         println!(

@@ -4,6 +4,7 @@
 
 pub mod browser;
 pub mod figure;
+pub mod durability;
 pub mod keyed;
 pub mod memory;
 pub mod paint;

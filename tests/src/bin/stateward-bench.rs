@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use stateward_engine::bench::{Equipment, Memory, StateBench, open_bare, open_state};
+use stateward_tests::durability::{self, Scale};
 use stateward_tests::figure::Figure;
 use stateward_tests::{keyed, memory, timer};
 
@@ -23,7 +24,8 @@ const UNIFORM_KEYS: u64 = 1_000_000;
 const COMMIT_EVERY: u64 = 20_000;
 
 /// All of them.
-const BENCHES: [&str; 6] = ["keyed", "memory", "page", "state", "timer", "ttl"];
+const BENCHES: [&str; 9] =
+    ["breaker", "changelog", "checkpoint", "keyed", "memory", "page", "state", "timer", "ttl"];
 
 /// Measures one case.
 type Case = fn(&Settings) -> Result<Figure>;
@@ -54,6 +56,13 @@ fn main() -> Result<()> {
         && memory == "--memory"
     {
         println!("{}", memory::run_here(budget_bytes.parse()?)?);
+        return Ok(());
+    }
+    if let [durability, part, keys, value_bytes] = arguments.as_slice()
+        && durability == "--durability"
+    {
+        let scale = Scale { keys: keys.parse()?, value_bytes: value_bytes.parse()? };
+        println!("{}", durability::run_here(part, scale)?);
         return Ok(());
     }
     let quick = arguments.iter().any(|a| a == "--quick");
@@ -106,6 +115,22 @@ fn main() -> Result<()> {
             figure.print(settings.json)?;
         }
     }
+    if asked("breaker") {
+        closed_breaker(&settings).print(settings.json)?;
+    }
+    if asked("checkpoint") {
+        let keys = if quick { 20_000 } else { 1_000_000 };
+        let big = Scale { keys, value_bytes: 1_000 };
+        for figure in durability::checkpoint(&program, big, keys)? {
+            figure.print(settings.json)?;
+        }
+    }
+    if asked("changelog") {
+        let scale = Scale { keys: if quick { 50_000 } else { 2_000_000 }, value_bytes: 100 };
+        for figure in durability::changelog(&program, scale, settings.pairs.div_ceil(3))? {
+            figure.print(settings.json)?;
+        }
+    }
     if asked("memory") {
         let budget_bytes = if quick { 8 << 20 } else { 128 << 20 };
         memory::figure(&program, budget_bytes)?.print(settings.json)?;
@@ -114,6 +139,19 @@ fn main() -> Result<()> {
         stateward_tests::paint::ranking_paint(settings.pairs)?.print(settings.json)?;
     }
     Ok(())
+}
+
+/// What a closed breaker costs an event.
+#[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
+fn closed_breaker(settings: &Settings) -> Figure {
+    const TIMES: u64 = 20_000_000;
+    let runs = (0..settings.pairs).map(|_| {
+        let began = Instant::now();
+        let admitted = stateward_engine::bench::ask_closed_breaker(TIMES);
+        assert_eq!(admitted, TIMES, "a closed breaker admits");
+        began.elapsed().as_secs_f64() * 1e9 / TIMES as f64
+    });
+    Figure { bench: "breaker", case: "closed_check", runs: runs.collect(), against: None }
 }
 
 /// Generates the same keys for both sides of a pair.
