@@ -181,6 +181,7 @@ impl<R: Recorder> Driven<R> {
             operator: "bench".into(),
             kind,
             options: StateOptions {
+                canary_life: None,
                 invariants: Vec::new(),
                 readable_keys: false,
                 read_key: None,

@@ -20,6 +20,8 @@ use crate::error::Error;
 
 /// Bytes of a row in front of its value.
 pub(crate) const ROW_HEADER_BYTES: usize = 10;
+/// The key group of synthetic rows; a job has fewer groups than this, so no key is in it.
+pub(crate) const CANARY_GROUP: u16 = u16::MAX;
 /// Bytes of the key group in front of a row key.
 pub(crate) const GROUP_BYTES: usize = 2;
 
@@ -198,6 +200,11 @@ pub(crate) fn row_value(row: &[u8]) -> &[u8] {
 #[inline]
 pub(crate) fn group_of(row_key: &[u8]) -> u16 {
     row_key.first_chunk::<GROUP_BYTES>().map_or(0, |group| u16::from_be_bytes(*group))
+}
+
+/// Tells whether a row is a synthetic one, which no user ever sees or counts.
+pub(crate) fn is_canary(row_key: &[u8]) -> bool {
+    group_of(row_key) == CANARY_GROUP
 }
 
 /// Logical bytes of an entry: key without its group, value without its header (SEMANTICS §9).

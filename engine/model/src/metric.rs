@@ -117,6 +117,8 @@ catalogue! {
     STATE_TTL = "stateward_state_ttl_seconds", Gauge, "seconds", [], State, Exact, "TTL in force; no series where there is none.";
     STATE_AGE = "stateward_state_age_seconds", Histogram, "seconds", ["observed"], State, Exact, "Age of entries in the state's clock when read (observed=\"read\"), dropped (\"drop\"), or resident (\"resident\").";
     STATE_SEMANTIC_ERRORS = "stateward_state_semantic_errors_total", Counter, "entries", ["invariant"], State, Exact, "Entries, read or written, for which an invariant that the job declares did not hold.";
+    STATE_CANARIES = "stateward_state_canaries_total", Counter, "canaries", ["phase"], State, Exact, "Synthetic rows that got so far, by phase: written, expired, written off, removed; no series for states without canaries.";
+    STATE_CANARY_OVERDUE = "stateward_state_canary_overdue", Gauge, "bool", [], State, Exact, "1 while a canary should have been written off, or its bytes reclaimed, long since.";
     STATE_VALUE_BYTES = "stateward_state_value_bytes", Histogram, "bytes", [], State, Exact, "Sizes of the values that went to the changelog, once per row and epoch.";
     STATE_OVERSHOOT = "stateward_state_overshoot_seconds", Histogram, "seconds", ["side"], State, Exact, "Physical removal of expired entries minus their expiry: side=\"late\" at or after it, side=\"early\" before it (a TTL that was lengthened since).";
     STATE_HOTTEST_KEY = "stateward_state_hottest_key_ratio", Gauge, "ratio", ["by"], State, Exact, "What part of the last minutes' changes (by=\"changes\") or changelog bytes (by=\"bytes\") the hottest key has at least; no series where there were none.";

@@ -228,6 +228,9 @@ fn add_state(sample: &mut StateSample, part: &StateSnapshot) {
     sample.value_bytes.merge(&part.value_bytes);
     sample.overshoot.add(&part.overshoot);
     sample.hot.add(&part.hot);
+    if let Some(canary) = &part.canary {
+        sample.canary.get_or_insert_default().add(canary);
+    }
     // every shard declares the same ones in the same order
     sample.invariants.resize(part.invariants.len(), InvariantSample::default());
     for (sum, part) in sample.invariants.iter_mut().zip(&part.invariants) {

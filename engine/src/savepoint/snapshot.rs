@@ -7,7 +7,7 @@ use super::header::Header;
 use crate::breaker::{Spill, Spilled};
 use crate::changelog::{OperatorMeta, SpillPosition};
 use crate::checkpoint::{RecoveredShard, remove_dir};
-use crate::codec::row_ts;
+use crate::codec::{is_canary, row_ts};
 use crate::error::Error;
 use crate::job::{held_dir, spill_dir};
 use crate::store::{RecentSnapshot, RocksStore, StateStore};
@@ -88,7 +88,7 @@ impl Snapshot for Shards {
             let cut_off = shard.meta.state(state).map_or(i64::MIN, |meta| meta.cut_off);
             let mut failed = None;
             let mut visit = |key: &[u8], row: &[u8]| {
-                if row_ts(row) > cut_off {
+                if row_ts(row) > cut_off && !is_canary(key) {
                     failed = visit(key, row).err();
                 }
                 failed.is_none()

@@ -148,6 +148,8 @@ pub(crate) struct StateOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: ClockKind,
     pub(crate) breaker: Policy,
+    /// How long synthetic rows live; `None` for none.
+    pub(crate) canary_life: Option<Duration>,
     /// What the job demands of its entries.
     pub(crate) invariants: Vec<Invariant>,
     /// Keys may leave the engine in readable form; how comes with the operator's key type.
@@ -168,6 +170,7 @@ impl StateOptions {
             backend: Backend::default(),
             clock: ClockKind::default(),
             breaker: Policy::default(),
+            canary_life: None,
             invariants: Vec::new(),
             readable_keys: false,
             read_key: None,
@@ -306,6 +309,16 @@ macro_rules! ttl_setting {
             #[must_use]
             pub fn ttl(mut self, ttl: Ttl) -> Self {
                 self.options.ttl = Some(ttl);
+                self
+            }
+
+            /// Keeps a synthetic row in the state, one after another, that expires after `life`, on the
+            /// state's clock, or after the TTL where that is shorter. Users' code and counts never see
+            /// it; it is followed through expiry, write-off and the removal of its bytes, and one that
+            /// is overdue raises an event.
+            #[must_use]
+            pub fn canary(mut self, life: Duration) -> Self {
+                self.options.canary_life = Some(life);
                 self
             }
 

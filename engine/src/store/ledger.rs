@@ -187,10 +187,14 @@ impl Ledger {
         sample
     }
 
+    /// Start of the oldest bucket that has entries.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        self.buckets().find(|bucket| bucket.cell.entries > 0).map(|bucket| bucket.from)
+    }
+
     /// Age of the oldest entry at `now`, by the start of its bucket.
     pub(crate) fn oldest_age(&self, now: i64) -> Option<u64> {
-        let oldest = self.buckets().find(|bucket| bucket.cell.entries > 0)?;
-        Some(now.saturating_sub(oldest.from).max(0) as u64)
+        Some(now.saturating_sub(self.oldest()?).max(0) as u64)
     }
 
     /// Ages of all entries at `now`, by the middle of their buckets.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stateward_model::Histogram;
 use stateward_model::wire::{
-    CleanupSample, ExpirySample, HotKeys, InvariantSample, OperatorSample, OvershootSample,
-    SiteSample, SourceSample, StateFlow, StateStock,
+    CanarySample, CleanupSample, ExpirySample, HotKeys, InvariantSample, OperatorSample,
+    OvershootSample, SiteSample, SourceSample, StateFlow, StateStock,
 };
 
 /// Records along one edge.
@@ -25,6 +25,7 @@ pub(crate) struct StateSnapshot {
     pub(crate) overshoot: OvershootSample,
     pub(crate) hot: HotKeys,
     pub(crate) invariants: Vec<InvariantSample>,
+    pub(crate) canary: Option<CanarySample>,
     pub(crate) cleanup: CleanupSample,
     pub(crate) expiry: ExpirySample,
     pub(crate) sites: Vec<SiteSample>,

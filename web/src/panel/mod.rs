@@ -14,6 +14,7 @@ mod sizes;
 mod checkpoints;
 mod overshoot;
 mod invariants;
+mod canary;
 #[cfg(test)]
 mod tests;
 
@@ -96,6 +97,7 @@ fn ttl_and_cleanup(page: Page<'_>, query: &PanelQuery) -> AnyView {
             <section>{ttl::ttl(page, &query.preview)}</section>
             <section>{cleanup::cleanup(page)}</section>
         </div>
+        {canary::canary(page)}
         {invariants::invariants(page)}
         {overshoot::overshoot(page)}
         {expiry::expiry(page)}

@@ -2,9 +2,9 @@
 
 use stateward_model::view::{StateDetail, StateFacts};
 use stateward_model::wire::{
-    CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample, CleanupRuns, CleanupSample,
-    CleanupStrategy, ExpirySample, FolderSample, HotKey, HotKeys, HotList, InvariantSample,
-    JobSample, MemorySample, OvershootSample, StateSample,
+    CanarySample, CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample, CleanupRuns,
+    CleanupSample, CleanupStrategy, ExpirySample, FolderSample, HotKey, HotKeys, HotList,
+    InvariantSample, JobSample, MemorySample, OvershootSample, StateSample,
 };
 use stateward_model::{Histogram, TtlOverride, TtlPolicy};
 
@@ -54,6 +54,7 @@ fn facts(detail: StateDetail) -> StateFacts {
         hot: hot(),
         overshoot: overshoot(),
         invariants: invariants(),
+        canary: Some(CanarySample { written: 12, removed: 11, ..CanarySample::default() }),
         ..StateSample::default()
     };
     StateFacts { detail, sample, job: job(), job_disk_bytes: 30_000_000, at_millis: NOW }
@@ -176,5 +177,6 @@ fn sizes_add_up_and_checkpoints_are_listed() {
     }
     let ttl = state_panel(&facts(detail()), &PanelQuery::default(), Lang::En);
     assert!(ttl.contains("age &lt; 30 min") && ttl.contains("00000000000000ab"), "{ttl}");
+    assert!(ttl.contains("12 / 0 / 0 / 11"), "{ttl}");
     assert!(ttl.contains("Overshoot") && ttl.contains("Before their expiry"), "{ttl}");
 }

@@ -95,6 +95,18 @@ words! {
     done: "done" | "已完成";
     refused: "refused" | "被拒绝";
     timed_out: "timed out" | "超时";
+    canaries: "Canaries" | "金丝雀";
+    canary_note: "Synthetic rows that nobody sees or counts, followed through expiry, write-off and the removal of their bytes." | "无人可见、不计数的合成行，跟踪其过期、核销直到字节被删除。";
+    canary_well: "all is well" | "正常";
+    canary_overdue: "overdue" | "逾期";
+    canary_now: "The present one" | "当前这只";
+    canary_lives: "lives" | "存活";
+    canary_expired: "has expired" | "已过期";
+    canary_written_off: "is written off" | "已核销";
+    canary_counts: "Written / expired / written off / bytes gone" | "写入 / 过期 / 核销 / 字节已删除";
+    canary_write_off: "From expiry to write-off, state's clock" | "过期到核销（状态时钟）";
+    canary_removal: "From write-off until its bytes were gone" | "核销到字节删除";
+    canary_overdue_total: "Were overdue" | "曾逾期";
     business_checks: "Business checks" | "业务检查";
     must_hold: "Must hold" | "必须成立";
     checked: "Checked" | "已检查";

@@ -88,6 +88,20 @@ impl StateSample {
             (metric::BREAKER_OFFERED, None, flow.offered as f64),
             (metric::BREAKER_DIVERTED, None, flow.diverted as f64),
         ];
+        if let Some(canary) = &self.canary {
+            let phases = [
+                ("written", canary.written),
+                ("expired", canary.expired),
+                ("written_off", canary.written_off),
+                ("removed", canary.removed),
+            ];
+            let counts = phases.into_iter();
+            all.extend(
+                counts.map(|(phase, n)| (metric::STATE_CANARIES, Some(("phase", phase)), n as f64)),
+            );
+            let overdue = f64::from(u8::from(canary.overdue));
+            all.push((metric::STATE_CANARY_OVERDUE, None, overdue));
+        }
         for (by, list) in [("changes", &self.hot.by_changes), ("bytes", &self.hot.by_bytes)] {
             if let Some(ratio) = list.first_ratio() {
                 all.push((metric::STATE_HOTTEST_KEY, Some(("by", by)), ratio));

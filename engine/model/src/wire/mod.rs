@@ -6,6 +6,7 @@
 //! (`content-encoding: zstd`); the in-process transport carries the same bytes.
 
 mod hello;
+mod canary;
 mod cleanup;
 mod expiry;
 mod checkpoint;
@@ -18,6 +19,7 @@ mod report;
 mod command;
 mod figure;
 
+pub use canary::{CanaryPhase, CanarySample};
 pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample};
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};

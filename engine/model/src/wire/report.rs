@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::canary::CanarySample;
 use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
 use super::command::CommandProgress;
@@ -198,6 +199,8 @@ pub struct StateSample {
     pub overshoot: OvershootSample,
     /// The keys that change most.
     pub hot: HotKeys,
+    /// Its canaries; `None` where it has none.
+    pub canary: Option<CanarySample>,
     /// What code demands of it.
     pub invariants: Vec<InvariantSample>,
     /// Accesses by source line.
@@ -338,7 +341,7 @@ pub struct JobEvent {
     /// `started`, `recovered`, `rescaled`, `checkpoint`, `checkpoint_failed`, `checkpoint_fallback`,
     /// `changelog_grows`, `breaker`, `ttl`, `cleanup`,
     /// `loop`,
-    /// `clock_jump`,
+    /// `canary_overdue`, `clock_jump`,
     /// `source_paused`, `stopped`, `failed`.
     pub kind: String,
     /// Operator it concerns.

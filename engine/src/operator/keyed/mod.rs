@@ -15,7 +15,7 @@ mod epoch;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stateward_model::key_group;
-use stateward_model::wire::OperatorSample;
+use stateward_model::wire::{JobEvent, OperatorSample};
 
 use super::function::{KeySelector, ProcessFunction};
 use super::timer::OperatorTimers;
@@ -224,6 +224,16 @@ where
         for table in &mut self.parts.tables {
             table.sweep_families(SLICE_ROWS, &self.moment, || env.micros())?;
             table.reclaim();
+            if let Some(text) = table.follow_canary(&self.moment)? {
+                let place = table.config();
+                env.control.log.push(JobEvent {
+                    wall_millis: env.wall,
+                    kind: "canary_overdue".into(),
+                    operator: Some(place.operator.clone()),
+                    state: Some(place.options.name.clone()),
+                    text,
+                });
+            }
         }
         Ok(())
     }
@@ -264,6 +274,7 @@ where
                 value_bytes: table.recorder().value_bytes(),
                 overshoot: table.overshoot(),
                 invariants: table.invariants(),
+                canary: table.canary(),
                 hot: table.recorder().hot_keys(self.moment.wall),
                 cleanup: table.cleanup(),
                 expiry: table.expiry(&self.moment),

@@ -3,7 +3,7 @@
 use super::{Moment, Release, Table, horizon_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
 use crate::checkpoint::Saving;
-use crate::codec::row_value;
+use crate::codec::{is_canary, row_value};
 use crate::error::Error;
 use crate::store::{Changed, RecentlyGone};
 use crate::telemetry::{Recorder, RowChange};
@@ -27,13 +27,16 @@ impl<R: Recorder> Table<R> {
         self.cache.drain_changes(|changed| {
             let Changed { hash, key, row, changes } = changed;
             let (hash, stream_key) = kind.stream_key(hash, key);
-            recorder.changed(&RowChange {
+            let change = RowChange {
                 hash,
                 key: stream_key,
                 changes,
                 bytes: (key.len() + row.map_or(0, <[u8]>::len)) as u64,
                 value_bytes: row.map(|row| row_value(row).len() as u64),
-            });
+            };
+            if !is_canary(key) {
+                recorder.changed(&change);
+            }
             if early.last().is_none_or(|last| last.len() >= FRAME_BYTES) {
                 early.push(RowsBuilder::default());
             }
@@ -85,7 +88,10 @@ impl<R: Recorder> Table<R> {
             taken_bytes += cell.bytes;
             recorder.age_at_drop(now - newest, cell.entries);
         });
-        let Some(cut_off) = cut_off else { return };
+        let Some(cut_off) = cut_off else {
+            self.write_off_canary(limit);
+            return;
+        };
         if let Some(release) = &mut self.release {
             release.entries_left = release.entries_left.saturating_sub(taken_entries);
         }

@@ -13,10 +13,12 @@ mod cells;
 mod scan;
 mod epoch;
 mod stage;
+mod canary;
 mod figures;
 #[cfg(test)]
 mod tests;
 
+use canary::Canaries;
 pub(crate) use cells::{ColumnKey, NewCell, Version};
 pub(crate) use scan::SLICE_ROWS;
 
@@ -118,6 +120,7 @@ pub(crate) struct Table<R: Recorder> {
     cache: WriteCache,
     /// What the cache may hold; `None`: what it was made with.
     share: Option<CacheShare>,
+    canaries: Option<Canaries>,
     ledger: Ledger,
     ledger_changed: bool,
     recent: RecentlyGone,
@@ -165,6 +168,7 @@ impl<R: Recorder> Table<R> {
             release: None,
             horizon: horizon_of(ttl_millis),
             ledger: Ledger::new(ttl_millis),
+            canaries: config.options.canary_life.map(Canaries::new),
             config,
             cache,
             share: None,

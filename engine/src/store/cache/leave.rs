@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stateward_model::key_hash;
 use stateward_model::wire::CleanupStrategy;
 
 use super::{Rest, SLOTS_A_TURN, WriteCache, leading};
@@ -68,6 +69,22 @@ impl WriteCache {
         }
         let rows = self.slots.iter().filter_map(|(_, slot)| Some((slot.key(), slot.row()?)));
         heap::save(dir, state, rows.filter(|(_, row)| row_ts(row) > cut_off))
+    }
+
+    /// Tells whether a row of this key is anywhere: in memory only, in the overflow or in the store.
+    pub(crate) fn holds(&mut self, key: &[u8]) -> Result<bool, Error> {
+        let cached = self.slots.find(key_hash(key), key).and_then(|at| self.slots.get(at));
+        let Some(rest) = &self.rest else {
+            return Ok(cached.is_some_and(|slot| slot.row().is_some()));
+        };
+        if cached.is_some_and(|slot| slot.changed_in != 0 && slot.row().is_some()) {
+            return Ok(true);
+        }
+        let mut row = Vec::new();
+        match rest.overflow.get(key, &mut row)? {
+            Some(present) => Ok(present),
+            None => rest.store.get(key, &mut row),
+        }
     }
 
     /// Writes every committed change to the store and keeps it cached as clean.

@@ -123,6 +123,7 @@ impl World {
                 .visibility(visibility)
         });
         let mut options = StateOptions {
+            canary_life: None,
             invariants: Vec::new(),
             readable_keys: true,
             read_key: None,

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use stateward_model::wire::CanaryPhase;
 use stateward_model::{ClockKind, Histogram, UpdateType, bucket_of};
 
 use super::{Rule, Turn, World, here};
 use crate::state::invariant::Invariant;
 use crate::state::table::RowAddress;
-use crate::state::{Backend, GateMode, StateKind};
+use crate::state::{Backend, GateMode, StateKind, StateOptions};
 
 fn rule(backend: Backend, kind: StateKind) -> Rule {
     Rule {
@@ -151,4 +152,60 @@ fn what_does_not_hold_is_counted() {
     world.event(0);
     world.table.read::<u64>(RowAddress::of(b"..a"), &world.moment, here()).unwrap();
     assert_eq!(counts(&world), [(3, 1), (3, 1)]);
+}
+
+/// §9, canaries: invisible to counts, followed through expiry, write-off (also of a state in which
+/// nothing else is old) and the removal of its bytes; an overdue one is told once.
+#[test]
+fn a_canary_is_followed_to_its_end() {
+    let canary = |options: &mut StateOptions| options.canary_life = Some(Duration::from_millis(20));
+    let mut world = World::with_options(rule(Backend::Heap, StateKind::Value), canary);
+    let follow = |world: &mut World| world.table.follow_canary(&world.moment).unwrap();
+    world.turn(Turn::Clock(1_000, true));
+    write(&mut world, b"..a", 0);
+    assert_eq!(follow(&mut world), None);
+    world.turn(Turn::Barrier);
+    world.turn(Turn::Commit);
+    let phase = |world: &World| world.table.canary().and_then(|canary| canary.phase);
+    assert_eq!(phase(&world), Some(CanaryPhase::Written));
+    let stock = world.table.stock(&world.moment);
+    assert_eq!((stock.entries, stock.expired_entries, stock.unreclaimed_bytes > 0), (1, 0, true));
+    assert_eq!(world.table.recorder().hot_keys(0).by_changes.total, 1);
+    world.turn(Turn::Clock(20, true));
+    assert_eq!(follow(&mut world), None);
+    assert_eq!(phase(&world), Some(CanaryPhase::Expired));
+    world.turn(Turn::Clock(1, true));
+    assert_eq!(follow(&mut world), None);
+    assert_eq!(phase(&world), Some(CanaryPhase::WrittenOff));
+    // its bytes are there until the cut-off is committed and a pass comes by
+    assert_eq!(follow(&mut world), None);
+    assert_eq!(world.table.canary().unwrap().removed, 0);
+    world.turn(Turn::Barrier);
+    world.turn(Turn::Commit);
+    world.turn(Turn::Evict);
+    assert_eq!(follow(&mut world), None);
+    let sample = world.table.canary().unwrap();
+    assert_eq!((sample.written, sample.expired, sample.written_off, sample.removed), (1, 1, 1, 1));
+    let stock = world.table.stock(&world.moment);
+    assert_eq!((stock.entries, stock.unreclaimed_bytes), (1, 0));
+    follow(&mut world);
+    assert_eq!(world.table.canary().unwrap().written, 2, "the next one");
+}
+
+/// §9, canaries: where the sweep does not come by, it is overdue, and told once.
+#[test]
+fn an_overdue_canary_is_told_once() {
+    let canary = |options: &mut StateOptions| options.canary_life = Some(Duration::from_millis(20));
+    let mut world = World::with_options(rule(Backend::Heap, StateKind::Value), canary);
+    let follow = |world: &mut World| world.table.follow_canary(&world.moment).unwrap();
+    world.turn(Turn::Clock(1_000, false));
+    follow(&mut world);
+    world.turn(Turn::Clock(50, false));
+    assert_eq!(follow(&mut world), None);
+    world.turn(Turn::Clock(200_000, false));
+    let told = follow(&mut world).unwrap();
+    assert!(told.contains("to be written off") && told.contains("op/s"), "{told}");
+    assert_eq!(follow(&mut world), None);
+    let sample = world.table.canary().unwrap();
+    assert_eq!((sample.overdue, sample.overdue_total), (true, 1));
 }
