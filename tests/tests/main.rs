@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod bad_input;
+mod bench;
 mod browser;
 mod contract;
 mod crash;

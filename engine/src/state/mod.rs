@@ -4,6 +4,7 @@
 
 mod family;
 mod invariant;
+mod kind;
 mod descriptor;
 mod gate;
 mod ttl;
@@ -28,9 +29,10 @@ pub use reducing::ReducingState;
 pub use table_state::{TableFamily, TableState};
 pub use value::{Lookup, ValueState};
 
-pub(crate) use descriptor::{StateConfig, StateDeclared, StateKind, StateOptions};
+pub(crate) use descriptor::{StateConfig, StateDeclared, StateOptions};
 pub(crate) use family::complain;
 pub(crate) use gate::{Gate, GateMode, SharedGate};
+pub(crate) use kind::StateKind;
 pub(crate) use table::{ColumnKey, Moment, NewCell, RowAddress, SLICE_ROWS, Table, Version};
 pub(crate) use timer::{TimerParts, TimerTable, stream_row_key, time_of};
 pub(crate) use ttl::SharedTtl;

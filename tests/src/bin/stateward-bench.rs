@@ -19,7 +19,9 @@ const FULL: Equipment = Equipment { instrumented: true, ttl: true };
 /// Keys of the hot set: they fit every cache.
 const HOT_KEYS: u64 = 10_000;
 /// Keys of the uniform set.
-const UNIFORM_KEYS: u64 = 1_000_000;
+const UNIFORM_KEYS: u64 = 1_000_000 / REDUCED;
+/// A build that is not optimized only shows that a bench runs: by how much less it does then.
+const REDUCED: u64 = if cfg!(debug_assertions) { 100 } else { 1 };
 /// Operations between two commits.
 const COMMIT_EVERY: u64 = 20_000;
 
@@ -68,7 +70,7 @@ fn main() -> Result<()> {
     let quick = arguments.iter().any(|a| a == "--quick");
     let settings = Settings {
         pairs: if quick { 3 } else { 10 },
-        operations: if quick { 60_000 } else { 200_000 },
+        operations: if quick { 60_000 / REDUCED } else { 200_000 },
         json: arguments.iter().any(|a| a == "--json"),
     };
     let names: Vec<&str> =
@@ -97,7 +99,7 @@ fn main() -> Result<()> {
         }
     }
     let events = if quick {
-        keyed::Events { warm_up: 100_000, measured: 1_000_000 }
+        keyed::Events { warm_up: 100_000 / REDUCED, measured: 1_000_000 / REDUCED }
     } else {
         keyed::Events { warm_up: 1_000_000, measured: 10_000_000 }
     };
@@ -110,7 +112,7 @@ fn main() -> Result<()> {
         }
     }
     if asked("timer") {
-        let timers = if quick { 1_000_000 } else { 10_000_000 };
+        let timers = if quick { 1_000_000 / REDUCED } else { 10_000_000 };
         for figure in timer::measure(&program, timers, settings.json)? {
             figure.print(settings.json)?;
         }
@@ -119,14 +121,15 @@ fn main() -> Result<()> {
         closed_breaker(&settings).print(settings.json)?;
     }
     if asked("checkpoint") {
-        let keys = if quick { 20_000 } else { 1_000_000 };
+        let keys = if quick { 20_000 / REDUCED } else { 1_000_000 };
         let big = Scale { keys, value_bytes: 1_000 };
         for figure in durability::checkpoint(&program, big, keys)? {
             figure.print(settings.json)?;
         }
     }
     if asked("changelog") {
-        let scale = Scale { keys: if quick { 50_000 } else { 2_000_000 }, value_bytes: 100 };
+        let scale =
+            Scale { keys: if quick { 50_000 / REDUCED } else { 2_000_000 }, value_bytes: 100 };
         for figure in durability::changelog(&program, scale, settings.pairs.div_ceil(3))? {
             figure.print(settings.json)?;
         }
@@ -144,7 +147,7 @@ fn main() -> Result<()> {
 /// What a closed breaker costs an event.
 #[expect(clippy::disallowed_methods, reason = "a bench reads a clock")]
 fn closed_breaker(settings: &Settings) -> Figure {
-    const TIMES: u64 = 20_000_000;
+    const TIMES: u64 = 20_000_000 / REDUCED;
     let runs = (0..settings.pairs).map(|_| {
         let began = Instant::now();
         let admitted = stateward_engine::bench::ask_closed_breaker(TIMES);
