@@ -40,31 +40,8 @@ struct Settings {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // how the bench starts itself, so that a case has its process alone
-    if let [one, case, warm_up, measured] = arguments.as_slice()
-        && one == "--one"
-    {
-        let events = keyed::Events { warm_up: warm_up.parse()?, measured: measured.parse()? };
-        println!("{}", keyed::run_here(case, events)?);
-        return Ok(());
-    }
-    if let [timers, count] = arguments.as_slice()
-        && timers == "--timers"
-    {
-        println!("{}", timer::run_here(count.parse()?)?);
-        return Ok(());
-    }
-    if let [memory, budget_bytes] = arguments.as_slice()
-        && memory == "--memory"
-    {
-        println!("{}", memory::run_here(budget_bytes.parse()?)?);
-        return Ok(());
-    }
-    if let [durability, part, keys, value_bytes] = arguments.as_slice()
-        && durability == "--durability"
-    {
-        let scale = Scale { keys: keys.parse()?, value_bytes: value_bytes.parse()? };
-        println!("{}", durability::run_here(part, scale)?);
+    if let Some(line) = part(&arguments)? {
+        println!("{line}");
         return Ok(());
     }
     let quick = arguments.iter().any(|a| a == "--quick");
@@ -142,6 +119,25 @@ fn main() -> Result<()> {
         stateward_tests::paint::ranking_paint(settings.pairs)?.print(settings.json)?;
     }
     Ok(())
+}
+
+/// How the bench starts itself, so that a case has its process alone: the line of such a case.
+fn part(arguments: &[String]) -> Result<Option<String>> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let line = match arguments.as_slice() {
+        ["--one", case, warm_up, measured] => {
+            let events = keyed::Events { warm_up: warm_up.parse()?, measured: measured.parse()? };
+            keyed::run_here(case, events)?
+        }
+        ["--timers", count] => timer::run_here(count.parse()?)?,
+        ["--memory", budget_bytes] => memory::run_here(budget_bytes.parse()?)?,
+        ["--durability", part, keys, value_bytes] => {
+            let scale = Scale { keys: keys.parse()?, value_bytes: value_bytes.parse()? };
+            durability::run_here(part, scale)?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(line))
 }
 
 /// What a closed breaker costs an event.
