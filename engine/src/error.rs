@@ -86,6 +86,12 @@ pub enum Error {
     /// An order is not carried out.
     #[error("refused: {0}")]
     Refused(String),
+    /// No job runs in a folder, or it does not listen.
+    #[error("no job runs in {}, so there is nobody to ask", path.display())]
+    NotRunning {
+        /// The job's folder.
+        path: PathBuf,
+    },
     /// A thread of the job panicked: a bug, in the engine or in user code.
     #[error("thread {0} panicked; its message is on standard error")]
     ThreadLost(String),

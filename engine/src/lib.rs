@@ -29,6 +29,7 @@ mod sink;
 mod checkpoint;
 mod savepoint;
 mod job;
+mod control;
 mod agent;
 #[doc(hidden)]
 pub mod bench;
@@ -40,6 +41,7 @@ pub use agent::{Transport, TransportError, exposition};
 pub use cleanup::{CleanupOptions, DailyWindow};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::Key;
+pub use control::{ControlClient, JobStatus, JobSummary, list_jobs};
 pub use error::Error;
 pub use job::{
     FuturePolicy, Job, JobBuilder, JobHandle, KeyedStream, Record, RunOptions, Stream, Watermarks,

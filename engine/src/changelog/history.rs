@@ -20,6 +20,15 @@ pub(crate) struct CommitHistory {
 impl CommitHistory {
     /// Reads all commit records and cuts a torn one off.
     pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
+        Self::scan(dir, cut)
+    }
+
+    /// Reads all commit records and changes nothing.
+    pub(crate) fn peek(dir: &Path) -> Result<Self, Error> {
+        Self::scan(dir, |_, _| Ok(()))
+    }
+
+    fn scan(dir: &Path, torn: impl Fn(&Path, u64) -> Result<(), Error>) -> Result<Self, Error> {
         let mut history = Self::default();
         if !dir.exists() {
             return Ok(history);
@@ -36,7 +45,7 @@ impl CommitHistory {
             if frames.is_followed()? {
                 return Err(frames.damaged());
             }
-            cut(&path, frames.offset())?;
+            torn(&path, frames.offset())?;
         }
         Ok(history)
     }

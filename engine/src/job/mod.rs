@@ -23,6 +23,7 @@ mod checkpoints;
 mod coordinator;
 mod savepoint;
 mod govern;
+mod local;
 mod memory;
 mod options;
 mod start;

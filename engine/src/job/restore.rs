@@ -7,13 +7,14 @@
 //! 3. Sinks begin anew: what they had written belongs to the folder that the job came from.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stateward_model::{ClockKind, TtlPolicy, TtlRule};
 
 use super::Job;
-use super::divide::{Division, commit};
+use super::divide::{Division, commit, remove_scratch};
 use super::options::RunOptions;
-use super::savepoint::restore_scratch;
+use super::savepoint::{remove_scratches, restore_scratch};
 use crate::changelog::{CommitHistory, SpillPosition};
 use crate::checkpoint::{Declared, JobFolder, Manifest, StateEntry, remove_dir};
 use crate::durable;
@@ -91,8 +92,22 @@ impl Job {
         restoring.preview(path, snapshot.as_ref(), &manifest, &states)
     }
 
+    /// Restores what the options ask for, and does not start. Returns what was done, in words.
+    ///
+    /// # Errors
+    /// [`Error::Declaration`] without [`RunOptions::restore_from`]; else as [`Job::start`].
+    pub fn restore(mut self, options: &RunOptions) -> Result<String, Error> {
+        let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
+        let rocks = options.memory.rocks(self.parallelism).clock(Arc::clone(&options.clock));
+        remove_scratch(&folder)?;
+        remove_scratches(&folder.path)?;
+        self.restore_into(&folder, options, &rocks)?.ok_or_else(|| {
+            Error::Declaration("there is nothing to restore: these options name nothing".into())
+        })
+    }
+
     /// Restores what the options ask for; returns what was done, in words.
-    pub(super) fn restore(
+    pub(super) fn restore_into(
         &mut self,
         folder: &JobFolder,
         options: &RunOptions,
@@ -109,7 +124,9 @@ impl Job {
             Restoring { restore: &options.restore, job: self, folder: &folder.path, now };
         let manifest = restoring.manifest(snapshot.header(), &mut states)?;
         let preview = restoring.preview(path, snapshot.as_ref(), &manifest, &states)?;
-        restoring.refuse(&preview)?;
+        if !preview.refusals.is_empty() {
+            return Err(Error::Refused(preview.refusals.join("; also ")));
+        }
         let rows = restoring.take(folder, &manifest, snapshot.as_ref(), rocks)?;
         Ok(Some(format!(
             "restored from {} of epoch {}: {rows} rows on {} shards",
@@ -219,7 +236,7 @@ impl Restoring<'_> {
             StateFate::New => 1,
             StateFate::Dropped => 2,
         });
-        Ok(RestorePreview {
+        let mut preview = RestorePreview {
             path: path.to_path_buf(),
             job_name: header.job_name.clone(),
             epoch: header.epoch,
@@ -229,7 +246,10 @@ impl Restoring<'_> {
             shards: (header.shards, manifest.shards),
             states: found,
             dropped: self.dropped(header),
-        })
+            refusals: Vec::new(),
+        };
+        preview.refusals = self.refusals(&preview);
+        Ok(preview)
     }
 
     /// The rule and the clock that a state will be judged by from its first moment on.
@@ -286,27 +306,28 @@ impl Restoring<'_> {
     }
 
     /// §1.13: what would be lost has to be meant.
-    fn refuse(&self, preview: &RestorePreview) -> Result<(), Error> {
+    fn refusals(&self, preview: &RestorePreview) -> Vec<String> {
+        let mut refusals = Vec::new();
         let left_behind = preview.left_behind();
         if !left_behind.is_empty() && !self.restore.allow_non_restored_state {
-            return Err(Error::Refused(format!(
+            refusals.push(format!(
                 "{} has what the job does not declare: {}; give it the names it had, or allow non-restored state to leave that behind",
                 preview.path.display(),
                 left_behind.join(", ")
-            )));
+            ));
         }
         let dead = |state: &StatePreview| {
             let dead = state.dead_on_arrival.unwrap_or_default();
             format!("{dead} of {} entries of {}/{}", state.entries, state.operator, state.state)
         };
         let dead: Vec<String> = preview.mostly_dead().map(dead).collect();
-        if dead.is_empty() || self.restore.confirm_expired {
-            return Ok(());
+        if !dead.is_empty() && !self.restore.confirm_expired {
+            refusals.push(format!(
+                "{} would be expired on arrival; compensate the downtime (processing-time states), restore with a longer TTL, or confirm that they are expired",
+                dead.join(", ")
+            ));
         }
-        Err(Error::Refused(format!(
-            "{} would be expired on arrival; compensate the downtime (processing-time states), restore with a longer TTL, or confirm that they are expired",
-            dead.join(", ")
-        )))
+        refusals
     }
 
     fn take(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crossbeam_channel::bounded;
+use crossbeam_channel::{Receiver, bounded};
 
 use super::builder::Job;
 use super::checkpoints::{Checkpoints, first_sample};
@@ -15,6 +15,7 @@ use super::divide::remove_scratch;
 use super::govern::{Governing, SharedGoverning, govern, lock};
 use super::graph::{ShardBuild, StoreSettings};
 use super::handle::JobHandle;
+use super::local::answers;
 use super::options::RunOptions;
 use super::rescale::Rescale;
 use super::savepoint::{Savepoints, remove_scratches};
@@ -27,6 +28,7 @@ use crate::checkpoint::{
     checkpoints,
 };
 use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
+use crate::control::serve;
 use crate::error::Error;
 use crate::policy::TtlGovernor;
 use crate::state::{SharedGate, SharedTtl, StateConfig};
@@ -43,7 +45,7 @@ impl Job {
         let folder = JobFolder::lock(options.data_dir.join("jobs").join(&self.name))?;
         let rocks = options.memory.rocks(self.parallelism).clock(Arc::clone(&options.clock));
         remove_scratches(&folder.path)?;
-        let restored = self.restore(&folder, &options, &rocks)?;
+        let restored = self.restore_into(&folder, &options, &rocks)?;
         let mut manifest = folder.reconcile(Declared {
             namespace: &self.namespace,
             job_name: &self.name,
@@ -163,6 +165,7 @@ impl Starting {
             options: self.options.cleanup.clone(),
             requests,
         };
+        let alive_for_local = shards_alive.clone();
         let alive = shards_alive.clone();
         threads.push(self.thread("stateward-cleanup", move || cleaner.run(&alive))?);
         let (shared, control) = (Arc::clone(&governing), Arc::clone(&self.control));
@@ -170,7 +173,30 @@ impl Starting {
             govern(&shared, &control, link.as_ref(), &shards_alive)
         })?);
         let savepoints = Savepoints::new(self.folder.path.clone(), Arc::clone(&self.control));
+        threads.push(self.local_control(&governing, &savepoints, alive_for_local)?);
         Ok(JobHandle::new(self.control, governing, savepoints, (work, threads), self.folder))
+    }
+
+    /// Starts the thread that listens at the socket in the job's folder. A job works without it: where
+    /// it cannot listen, that is said and nothing else.
+    fn local_control(
+        &self,
+        governing: &SharedGoverning,
+        savepoints: &Savepoints,
+        alive: Receiver<Infallible>,
+    ) -> Result<JoinHandle<()>, Error> {
+        let shards = self.manifest.shards;
+        let control = Arc::clone(&self.control);
+        let answer = answers(control, Arc::clone(governing), savepoints.clone(), shards);
+        let (job_dir, control) = (self.folder.path.clone(), Arc::clone(&self.control));
+        let clock = Arc::clone(&self.options.clock);
+        self.thread("stateward-control", move || {
+            if let Err(e) = serve(&job_dir, &answer, &alive) {
+                tracing::warn!("{e}; the job cannot be asked through its folder");
+                control.log.note(clock.as_ref(), "control_failed", e.to_string());
+            }
+            Ok(())
+        })
     }
 
     /// Starts the thread that publishes checkpoints, for the coordinator to hand them to.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::header::{Header, Totals};
 use super::read::SavepointFile;
 use super::snapshot::Snapshot;
@@ -17,7 +19,7 @@ use crate::error::Error;
 /// println!("{} at epoch {}", savepoint.job_name, savepoint.epoch);
 /// # Ok::<(), stateward_engine::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Savepoint {
     /// The file.

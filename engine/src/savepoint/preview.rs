@@ -90,6 +90,8 @@ pub struct RestorePreview {
     /// Operators and sources that the job does not have any more, and whose clocks, positions and
     /// waiting events would be left behind.
     pub dropped: Vec<String>,
+    /// Why a restore with these options is refused, and the ways out; empty where it is not.
+    pub refusals: Vec<String>,
 }
 
 impl RestorePreview {

@@ -9,7 +9,7 @@ use clap::Args;
 use stateward::{Config, Overrides};
 use stateward_jobs::JobRequest;
 
-use crate::{Failure, job, serve};
+use crate::{Failure, serve, start};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -58,11 +58,12 @@ async fn show(
     arguments: &Arguments,
 ) -> Result<(), Failure> {
     let server = serve::start(config).await?;
-    let transport = Arc::new(job::InThisProcess(server.app().ingest()));
+    let transport = Arc::new(start::InThisProcess(server.app().ingest()));
     let data_dir = arguments.data_dir.clone();
-    let starting =
-        tokio::task::spawn_blocking(move || job::start(built, &data_dir, Some(transport)));
-    let handle = starting.await.map_err(Failure::unable)??;
+    let starting = tokio::task::spawn_blocking(move || {
+        built.start(start::options(&data_dir, Some(transport)))
+    });
+    let handle = starting.await.map_err(Failure::unable)?.map_err(start::failure)?;
     let mut out = std::io::stdout();
     writeln!(out, "Stateward is at {}", server.url()).map_err(Failure::unable)?;
     writeln!(out, "Ctrl-C stops it; the next start goes on from there.")
@@ -80,7 +81,7 @@ async fn show(
         }
     }
     handle.stop();
-    let ended = job::ended(handle).await;
+    let ended = start::ended(handle).await;
     server.stop().await;
     ended
 }

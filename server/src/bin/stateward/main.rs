@@ -4,11 +4,19 @@
 
 mod serve;
 #[cfg(feature = "engine")]
-mod job;
+mod start;
+#[cfg(feature = "engine")]
+mod unit;
+#[cfg(feature = "engine")]
+mod table;
 #[cfg(feature = "engine")]
 mod demo;
 #[cfg(feature = "engine")]
+mod restore;
+#[cfg(feature = "engine")]
 mod run;
+#[cfg(feature = "engine")]
+mod job;
 #[cfg(feature = "engine")]
 mod inspect;
 
@@ -35,9 +43,24 @@ enum Command {
     /// Runs a ready-made job on your own data.
     #[cfg(feature = "engine")]
     Run(run::Arguments),
+    /// Lists, saves, restores and stops jobs of a data folder, and trips their breakers, without a
+    /// server.
+    #[cfg(feature = "engine")]
+    Job(job::Arguments),
     /// Reads what a job left on disk: entries, ages and expired shares, per state and table.
     #[cfg(feature = "engine")]
     Inspect(inspect::Arguments),
+}
+
+/// How an answer is printed.
+#[cfg(feature = "engine")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs; the shape is in docs/inspect.md and docs/savepoints.md.
+    Json,
 }
 
 /// A command that failed: what to say, and the exit code.
@@ -82,6 +105,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "engine")]
         Command::Run(arguments) => run::run(&arguments),
         #[cfg(feature = "engine")]
+        Command::Job(arguments) => job::run(&arguments),
+        #[cfg(feature = "engine")]
         Command::Inspect(arguments) => inspect::run(&arguments),
     };
     match outcome {
@@ -91,5 +116,15 @@ fn main() -> ExitCode {
             drop(writeln!(std::io::stderr(), "stateward: {}", failure.message));
             ExitCode::from(failure.code)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn arguments_do_not_contradict_one_another() {
+        super::Arguments::command().debug_assert();
     }
 }

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use stateward_engine::{HttpTransport, JobHandle, Transport};
+use stateward_engine::{HttpTransport, Job, JobHandle, Transport};
 use stateward_jobs::{JobRequest, JobSpec};
 
-use crate::{Failure, job, serve};
+use crate::{Failure, Output, restore, serve, start};
 
+/// Which job, on which data.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// The job; without one, all are listed with what they take.
-    job: Option<String>,
+pub(crate) struct JobArguments {
     /// A file, or `-` for standard input.
     #[arg(long, value_name = "PATH")]
     input: Option<PathBuf>,
@@ -26,7 +25,23 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
     /// Folder that keeps the job; a second start goes on from there.
     #[arg(long, value_name = "DIR", default_value = "stateward-data")]
-    data_dir: PathBuf,
+    pub(crate) data_dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The job; without one, all are listed with what they take.
+    job: Option<String>,
+    #[command(flatten)]
+    pub(crate) of: JobArguments,
+    #[command(flatten)]
+    restore: restore::RestoreArguments,
+    /// Says what restoring would do, state by state, and does nothing.
+    #[arg(long, requires = "from")]
+    preview: bool,
+    /// How the preview is printed.
+    #[arg(long, value_enum, default_value_t, requires = "preview")]
+    output: Output,
     /// Server to report to: the URL that it printed, token included.
     #[arg(long, value_name = "URL", env = "STATEWARD_SERVER")]
     server: Option<String>,
@@ -42,7 +57,7 @@ pub(crate) fn split_setting(setting: &str) -> Result<(&str, &str), Failure> {
         .ok_or_else(|| Failure::usage(format!("--set {setting}: expected NAME=VALUE")))
 }
 
-fn request(arguments: &Arguments) -> Result<JobRequest, Failure> {
+fn request(arguments: &JobArguments) -> Result<JobRequest, Failure> {
     let mut request = JobRequest::new(&arguments.data_dir);
     if let Some(input) = &arguments.input {
         request = request.input(input);
@@ -75,6 +90,11 @@ fn request(arguments: &Arguments) -> Result<JobRequest, Failure> {
     Ok(request)
 }
 
+/// Builds the job of the name.
+pub(crate) fn build(name: &str, arguments: &JobArguments) -> Result<Job, Failure> {
+    stateward_jobs::build(name, &request(arguments)?).map_err(Failure::usage)
+}
+
 fn list() -> String {
     let mut text = String::new();
     for JobSpec { name, about, takes, needs_input, .. } in stateward_jobs::jobs() {
@@ -92,13 +112,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(name) = &arguments.job else {
         return write!(std::io::stdout(), "{}", list()).map_err(Failure::unable);
     };
-    let built = stateward_jobs::build(name, &request(arguments)?).map_err(Failure::usage)?;
+    let built = build(name, &arguments.of)?;
     let transport = arguments.server.as_ref().map(|url| {
         let transport: Arc<dyn Transport> =
             Arc::new(HttpTransport::new(url, arguments.token.as_deref()));
         transport
     });
-    let handle = job::start(built, &arguments.data_dir, transport)?;
+    let options = arguments.restore.apply(start::options(&arguments.of.data_dir, transport));
+    if arguments.preview {
+        return restore::preview(&built, &options, arguments.output);
+    }
+    let handle = built.start(options).map_err(start::failure)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::unable)?;
     let outcome = runtime.block_on(watch(handle));
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -130,7 +154,7 @@ async fn watch(handle: JobHandle) -> Result<(), Failure> {
     }
     tell(&handle);
     handle.stop();
-    job::ended(handle).await
+    start::ended(handle).await
 }
 
 fn tell(handle: &JobHandle) {

@@ -5,15 +5,14 @@
 
 mod args;
 mod text;
-mod unit;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use stateward_engine::inspect::{InspectOptions, Inspection, StateInspection, analyse};
 
-use crate::Failure;
+use crate::{Failure, Output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -34,14 +33,6 @@ pub(crate) struct Arguments {
     /// Short for `--output json`.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    Table,
-    /// One object; its shape is in docs/inspect.md.
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

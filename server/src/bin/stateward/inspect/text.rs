@@ -5,7 +5,8 @@ use stateward_engine::inspect::{
 };
 use stateward_model::{Histogram, VerdictKind, bucket_lower_bound};
 
-use super::unit::{bytes, count, duration, instant, percent};
+use crate::table::table;
+use crate::unit::{bytes, count, duration, instant, percent};
 
 /// Widest bar of a histogram.
 const BAR_WIDTH: u64 = 40;
@@ -95,24 +96,6 @@ fn summary(states: &[&StateInspection]) -> Vec<Vec<String>> {
         ]
     }));
     rows
-}
-
-/// Columns, the first ones left, figures right.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| {
-        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<_> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
-            if at < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let joined = cells.collect::<Vec<_>>().join("  ");
-        line(&mut text, joined.trim_end());
-    }
-    text
 }
 
 fn detail(text: &mut String, state: &StateInspection, now: Option<i64>) {
@@ -261,14 +244,6 @@ fn file(file: &FileInspection) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_line_up_and_figures_stand_right() {
-        let rows = [["a", "value", "1"], ["bcd", "map?", "12,345"]];
-        let rows: Vec<Vec<String>> =
-            rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
-        assert_eq!(table(&rows), "a    value       1\nbcd  map?   12,345\n");
-    }
 
     #[test]
     fn a_key_cannot_write_to_the_terminal() {

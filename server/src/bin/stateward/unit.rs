@@ -6,7 +6,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 /// `12,345`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -19,7 +19,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// `4.7 GiB`.
-pub(super) fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut scaled = value as f64;
     let mut at = 0;
@@ -32,7 +32,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// `2 h 5 min`, `180 s`, `250 ms`.
-pub(super) fn duration(millis: i64) -> String {
+pub(crate) fn duration(millis: i64) -> String {
     let pair = |whole: i64, big: &str, rest: i64, small: &str| {
         if rest == 0 { format!("{whole} {big}") } else { format!("{whole} {big} {rest} {small}") }
     };
@@ -48,7 +48,7 @@ pub(super) fn duration(millis: i64) -> String {
 }
 
 /// `46 %` of a ratio; what is above 0 is never shown as 0, what is below 1 never as all.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".into();
     }
@@ -61,7 +61,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `2026-11-30 18:03:20.543 UTC`; a time that no calendar has in ms.
-pub(super) fn instant(millis: i64) -> String {
+pub(crate) fn instant(millis: i64) -> String {
     // years 0 to 9999
     if !(-62_167_219_200_000..253_402_300_800_000).contains(&millis) {
         return format!("{millis} ms");

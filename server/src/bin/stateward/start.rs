@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stateward::{ApiError, InProcess};
-use stateward_engine::{Job, JobHandle, RunOptions, Transport, TransportError};
+use stateward_engine::{Error, JobHandle, RunOptions, Transport, TransportError};
 use stateward_model::{ProblemKind, key_hash};
 
 use crate::Failure;
@@ -49,17 +49,22 @@ fn build_id() -> String {
     format!("{}-{hash}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Recovers and starts a job in a data folder.
-pub(crate) fn start(
-    job: Job,
-    data_dir: &Path,
-    transport: Option<Arc<dyn Transport>>,
-) -> Result<JobHandle, Failure> {
-    let mut options = RunOptions::new(data_dir).build(&build_id(), option_env!("STATEWARD_COMMIT"));
-    if let Some(transport) = transport {
-        options = options.transport(transport);
+/// Options of a job of this build in a data folder.
+pub(crate) fn options(data_dir: &Path, transport: Option<Arc<dyn Transport>>) -> RunOptions {
+    let options = RunOptions::new(data_dir).build(&build_id(), option_env!("STATEWARD_COMMIT"));
+    match transport {
+        Some(transport) => options.transport(transport),
+        None => options,
     }
-    job.start(options).map_err(Failure::unable)
+}
+
+/// Says what a job could not do: that its answer is no, or that it cannot be found out.
+pub(crate) fn failure(error: Error) -> Failure {
+    match error {
+        Error::Refused(why) => Failure::no(why),
+        Error::Declaration(why) => Failure::usage(why),
+        other => Failure::unable(other),
+    }
 }
 
 /// Waits, off the async threads, until a job ends.
