@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use stateward_model::wire::{
-    CommandProgress, Hello, JobEvent, JobSample, OperatorSample, PROTOCOL, Report, SourceSample,
-    StateFlow, StateSample, StateStock, TimerSample,
+    ClockSample, CommandProgress, Hello, JobEvent, JobSample, OperatorSample, PROTOCOL, Report,
+    SourceSample, StateFlow, StateSample, StateStock, TimerSample,
 };
 use stateward_model::{Name, TtlPolicy};
 
@@ -35,6 +35,7 @@ pub(crate) struct Rulings {
     pub(crate) ttls: Vec<(u16, TtlPolicy)>,
     /// States that are cleaned only on demand, and until when.
     pub(crate) paused: Vec<(u16, Option<i64>)>,
+    pub(crate) clock: ClockSample,
 }
 
 /// Builds a job's reports.
@@ -114,7 +115,7 @@ impl Reporter {
             run: self.hello.run.clone(),
             seq: self.seq,
             wall_millis: self.clock.now_millis(),
-            job: self.job(boards),
+            job: JobSample { clock: rulings.clock, ..self.job(boards) },
             operators: merge_operators(boards),
             states: self.states.iter().map(|state| self.state(state, boards, rulings)).collect(),
             events: Vec::new(),
@@ -173,6 +174,7 @@ impl Reporter {
             checkpoints: figures.checkpoints,
             changelog_bytes: folder_bytes(&self.job_dir.join("changelog")),
             folder_bytes: folder_bytes(&self.job_dir),
+            clock: ClockSample::default(),
             replay_factor: self.replay_factor,
             dropped_samples: 0,
             sources,

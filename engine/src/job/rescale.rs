@@ -124,6 +124,7 @@ impl Rescale<'_> {
             epoch,
             generation,
             wall_millis: self.clock.now_millis(),
+            clock_millis: self.history.last.as_ref().and_then(|last| last.clock_millis),
             shards: vec![LogPosition { first_epoch: epoch + 1, bytes: 0 }; new],
         })?;
         kill::point("after-rescale-commit");

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::durable;
 use crate::error::Error;
 use crate::kill;
+use crate::policy::ShardClock;
 use crate::store::ShardDb;
 use crate::telemetry::{Board, ShardBoard};
 
@@ -51,6 +52,7 @@ pub(crate) struct Shard {
     pub(crate) nodes: Vec<Box<dyn Node>>,
     pub(crate) control: Arc<JobControl>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) processing: ShardClock,
     pub(crate) board: Arc<Board>,
     pub(crate) changelog: SegmentedLog,
     pub(crate) to_coordinator: Sender<FromShard>,
@@ -80,6 +82,7 @@ impl Shard {
             self.take_commit()?;
             let mut progress = false;
             let wall = self.clock.now_millis();
+            let processing = self.processing.at(wall)?;
             let now = self.clock.monotonic_micros();
             let tick = now >= next_tick;
             // downstream first, so that what is full drains before more comes
@@ -91,6 +94,7 @@ impl Shard {
                 let passed_before = passed;
                 let mut env = NodeEnv {
                     wall,
+                    processing,
                     clock: self.clock.as_ref(),
                     control: &self.control,
                     requested,

@@ -8,9 +8,11 @@
 mod journal;
 mod progress;
 mod ttl;
+mod clock;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use clock::{ClockOrder, ProcessingClock, ProcessingTime, ShardClock};
 pub(crate) use journal::{Decisions, Journal};
 pub(crate) use progress::{Progress, Taken};
 pub(crate) use ttl::TtlGovernor;

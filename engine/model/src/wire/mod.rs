@@ -7,6 +7,7 @@
 
 mod hello;
 mod cleanup;
+mod clock;
 mod expiry;
 mod checkpoint;
 mod report;
@@ -15,6 +16,7 @@ mod figure;
 
 pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample};
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
+pub use clock::ClockSample;
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
 pub use figure::Figure;

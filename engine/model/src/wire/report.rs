@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
+use super::clock::ClockSample;
 use super::command::CommandProgress;
 use super::expiry::ExpirySample;
 use crate::breaker::{Breaker, Policy};
@@ -63,6 +64,8 @@ pub struct JobSample {
     pub changelog_bytes: u64,
     /// All files of the job's folder.
     pub folder_bytes: u64,
+    /// Its processing time.
+    pub clock: ClockSample,
     /// Event time per wall time, now.
     pub replay_factor: f64,
     /// Samples the agent dropped.

@@ -42,8 +42,11 @@ pub(crate) struct Moment {
     pub(crate) watermark: Option<i64>,
     /// Event time.
     pub(crate) event_ts: i64,
-    /// Wall clock of the batch.
+    /// Processing time of the batch.
     pub(crate) wall: i64,
+    /// Where processing time stands for expiry and timers, while a jump of the clock waits for a
+    /// decision (SEMANTICS §1.10).
+    pub(crate) stands_at: Option<i64>,
     /// Number of the event on this operator and shard.
     pub(crate) event: u64,
     /// Epoch that the event belongs to.
@@ -55,7 +58,7 @@ impl Moment {
     pub(crate) fn clock(&self, kind: ClockKind) -> Option<i64> {
         match kind {
             ClockKind::EventTime => self.watermark,
-            ClockKind::ProcessingTime => Some(self.wall),
+            ClockKind::ProcessingTime => Some(self.stands_at.unwrap_or(self.wall)),
         }
     }
 }
@@ -214,7 +217,7 @@ impl<R: Recorder> Table<R> {
     fn seen_now(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
             ClockKind::EventTime => moment.watermark.max(Some(moment.event_ts)),
-            ClockKind::ProcessingTime => Some(moment.wall),
+            ClockKind::ProcessingTime => moment.clock(ClockKind::ProcessingTime),
         }
     }
 
