@@ -11,6 +11,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now_millis(&self) -> i64;
     /// Microseconds on a clock that never runs backwards; for durations.
     fn monotonic_micros(&self) -> u64;
+    /// Whether it moves in steps that somebody else decides on. Of a clock that runs by itself, a
+    /// long time between two readings tells that the process stood still (SEMANTICS §1.10); of this
+    /// one, only what its wall part moves beyond the monotonic one.
+    fn is_stepped(&self) -> bool {
+        false
+    }
 }
 
 /// The machine's clock.
@@ -57,22 +63,40 @@ impl Clock for SystemClock {
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock {
     millis: Arc<AtomicI64>,
+    /// What of `millis` passed while the process ran.
+    awake_millis: Arc<AtomicI64>,
 }
 
 impl ManualClock {
     /// Starts at `millis`.
     pub fn at(millis: i64) -> Self {
-        Self { millis: Arc::new(AtomicI64::new(millis)) }
+        Self {
+            millis: Arc::new(AtomicI64::new(millis)),
+            awake_millis: Arc::new(AtomicI64::new(millis)),
+        }
     }
 
-    /// Moves forward by `millis`.
+    /// Moves forward by `millis`: time that passes while everything runs.
     pub fn advance(&self, millis: i64) {
+        // the monotonic part first: a thread that reads in between must not take this for a jump
+        self.awake_millis.fetch_add(millis, Ordering::SeqCst);
         self.millis.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// Jumps to `millis`, forwards or backwards.
+    /// Moves the wall clock alone, forwards or backwards: a machine that was suspended, a process
+    /// in a debugger, a clock that was set.
+    pub fn jump(&self, millis: i64) {
+        self.millis.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    /// Puts the clock to `millis`. Forwards it is time that passes, backwards a clock that was set.
     pub fn set(&self, millis: i64) {
-        self.millis.store(millis, Ordering::SeqCst);
+        let now = self.millis.load(Ordering::SeqCst);
+        if millis >= now {
+            self.advance(millis - now);
+        } else {
+            self.jump(millis - now);
+        }
     }
 }
 
@@ -82,6 +106,10 @@ impl Clock for ManualClock {
     }
 
     fn monotonic_micros(&self) -> u64 {
-        self.now_millis().max(0) as u64 * 1_000
+        self.awake_millis.load(Ordering::SeqCst).max(0) as u64 * 1_000
+    }
+
+    fn is_stepped(&self) -> bool {
+        true
     }
 }

@@ -27,7 +27,7 @@ pub use identity::{
 };
 pub use problem::{Problem, ProblemKind};
 pub use table::{AsOf, CellVersion, ColumnScan, DeleteMarker, FamilyRule, Fate};
-pub use ttl::{ClockKind, TtlRule, UpdateType, Visibility, expired, write_off_limit};
+pub use ttl::{ClockKind, Grace, TtlRule, UpdateType, Visibility, expired, write_off_limit};
 pub use ttl_policy::{
     PastTtl, TtlOverride, TtlPolicy, TtlPreview, UNDO_WINDOW_MILLIS, longer_ttl, preview_ttl,
 };

@@ -157,6 +157,8 @@ catalogue! {
     JOB_CHANGELOG_WAIT = "stateward_job_changelog_waits", Gauge, "bool", [], Job, Exact, "1 while the sources wait for that.";
     JOB_MEMORY_BYTES = "stateward_job_memory_bytes", Gauge, "bytes", ["part"], Job, Exact, "Bytes in memory by part: write caches, states on the heap, memtables and block cache share the budget; what RocksDB holds of open files (its own estimate) and the resident set of the whole process do not count to it.";
     JOB_MEMORY_BUDGET = "stateward_job_memory_budget_bytes", Gauge, "bytes", [], Job, Exact, "What write caches, states on the heap, memtables and block cache may hold together.";
+    JOB_CLOCK_PAUSED = "stateward_job_clock_paused", Gauge, "bool", [], Job, Exact, "1 while a jump of the wall clock waits for a decision: expiry and timers of processing time stand.";
+    JOB_CLOCK_SHIFT = "stateward_job_clock_shift_seconds", Gauge, "seconds", [], Job, Exact, "By how much processing time is behind the wall clock, for jumps that were compensated.";
     JOB_FOLDER_BYTES = "stateward_job_folder_bytes", Gauge, "bytes", [], Job, Exact, "All files of the job's data folder.";
     JOB_SOURCE_RECORDS = "stateward_job_source_records_total", Counter, "records", ["source"], Job, Exact, "Records that a source read.";
     JOB_SOURCE_REJECTED = "stateward_job_source_rejected_total", Counter, "records", ["source"], Job, Exact, "Rows that a source could not read; they are in its dead-letter file.";

@@ -67,7 +67,6 @@ pub fn write_off_limit(ttl_millis: Option<i64>, now: Option<i64>) -> Option<i64>
 
 /// How one shard judges the entries of one state (SEMANTICS §1.1, §1.2, §1.14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "the unit belongs to each")]
 pub struct TtlRule {
     /// The TTL by which entries are seen, in ms.
     pub ttl_millis: Option<i64>,
@@ -76,16 +75,54 @@ pub struct TtlRule {
     /// The state's clock when its TTL was switched on: an entry from before counts as from then.
     /// `i64::MIN` where it always had one, `i64::MAX` until the clock has a value.
     pub adopted_at_millis: i64,
+    /// Entries that count as from later than their stamp.
+    pub grace: Option<Grace>,
+}
+
+/// Entries that were written while a jump of the clock waited for a decision, and was then accepted
+/// (SEMANTICS §1.10): with stamps above `after_millis` and below `until_millis`, they count as from
+/// `until_millis`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grace {
+    /// Where expiry stood.
+    pub after_millis: i64,
+    /// When it went on.
+    pub until_millis: i64,
+}
+
+impl Grace {
+    /// Returns one for all that this one and an earlier one are for.
+    #[must_use]
+    pub fn with(self, earlier: Option<Self>) -> Self {
+        earlier.map_or(self, |earlier| Self {
+            after_millis: self.after_millis.min(earlier.after_millis),
+            until_millis: self.until_millis.max(earlier.until_millis),
+        })
+    }
+
+    fn limit(self, limit: i64) -> i64 {
+        if limit >= self.after_millis && limit < self.until_millis {
+            self.after_millis
+        } else {
+            limit
+        }
+    }
+
+    fn counts_as(self, ts: i64) -> i64 {
+        if ts > self.after_millis && ts < self.until_millis { self.until_millis } else { ts }
+    }
 }
 
 impl TtlRule {
     /// The rule of a state that has had this TTL from its beginning.
     pub fn new(ttl_millis: Option<i64>) -> Self {
-        Self { ttl_millis, kept_millis: ttl_millis, adopted_at_millis: i64::MIN }
+        Self { ttl_millis, kept_millis: ttl_millis, adopted_at_millis: i64::MIN, grace: None }
     }
 
     fn limit(&self, ttl_millis: Option<i64>, now: Option<i64>) -> Option<i64> {
-        write_off_limit(ttl_millis, now).filter(|limit| *limit >= self.adopted_at_millis)
+        let limit = write_off_limit(ttl_millis, now)?;
+        let limit = self.grace.map_or(limit, |grace| grace.limit(limit));
+        Some(limit).filter(|limit| *limit >= self.adopted_at_millis)
     }
 
     /// Returns the largest `ts` that is not seen any more at `now`; `None` where all is seen.
@@ -113,7 +150,9 @@ impl TtlRule {
 
     /// Returns when an entry expires by the TTL in force, saturating.
     pub fn expires_at(&self, ts: i64) -> Option<i64> {
-        Some(ts.max(self.adopted_at_millis).saturating_add(self.ttl_millis?))
+        let counts_as = ts.max(self.adopted_at_millis);
+        let counts_as = self.grace.map_or(counts_as, |grace| grace.counts_as(counts_as));
+        Some(counts_as.saturating_add(self.ttl_millis?))
     }
 }
 
@@ -134,14 +173,19 @@ mod tests {
     }
 
     proptest! {
-        /// §1.1, §1.14: an entry counts as from when the TTL was switched on at least, and what a
-        /// longer TTL of before keeps is hidden and not gone.
+        /// §1.1, §1.10, §1.14: an entry counts as from when the TTL was switched on at least, one
+        /// that was written while a jump waited as from its acceptance, and what a longer TTL of
+        /// before keeps is hidden and not gone.
         #[test]
         fn an_entry_is_as_old_as_the_ttl_at_most(
-            ts in -50_i64..50, ttl in 1_i64..40, longer in 0_i64..40, adopted in -60_i64..60, now in -50_i64..120
+            ts in -50_i64..50, ttl in 1_i64..40, longer in 0_i64..40, adopted in -60_i64..60, now in -50_i64..120,
+            grace in prop::option::of((-60_i64..60, 0_i64..40))
         ) {
-            let rule = TtlRule { ttl_millis: Some(ttl), kept_millis: Some(ttl + longer), adopted_at_millis: adopted };
-            let counts_as = ts.max(adopted);
+            let grace = grace.map(|(after, long)| Grace { after_millis: after, until_millis: after + long });
+            let rule = TtlRule { ttl_millis: Some(ttl), kept_millis: Some(ttl + longer), adopted_at_millis: adopted, grace };
+            let adopted = ts.max(adopted);
+            let waited = grace.filter(|g| (g.after_millis + 1..g.until_millis).contains(&adopted));
+            let counts_as = waited.map_or(adopted, |g| g.until_millis);
             prop_assert_eq!(rule.hides(ts, Some(now)), expired(counts_as, Some(ttl), Some(now)));
             prop_assert_eq!(rule.removes(ts, Some(now)), expired(counts_as, Some(ttl + longer), Some(now)));
             prop_assert_eq!(rule.expires_at(ts), Some(counts_as + ttl));

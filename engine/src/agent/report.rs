@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use stateward_model::wire::{
-    CommandProgress, Hello, InvariantSample, JobEvent, JobSample, OperatorSample, PROTOCOL, Report,
-    SourceSample, StateFlow, StateSample, StateStock, TimerSample,
+    ClockSample, CommandProgress, Hello, InvariantSample, JobEvent, JobSample, OperatorSample,
+    PROTOCOL, Report, SourceSample, StateFlow, StateSample, StateStock, TimerSample,
 };
 use stateward_model::{Name, TtlPolicy};
 
@@ -35,6 +35,7 @@ pub(crate) struct Rulings {
     pub(crate) ttls: Vec<(u16, TtlPolicy)>,
     /// States that are cleaned only on demand, and until when.
     pub(crate) paused: Vec<(u16, Option<i64>)>,
+    pub(crate) clock: ClockSample,
 }
 
 /// Builds a job's reports.
@@ -117,7 +118,7 @@ impl Reporter {
             run: self.hello.run.clone(),
             seq: self.seq,
             wall_millis: self.clock.now_millis(),
-            job: self.job(boards),
+            job: JobSample { clock: rulings.clock, ..self.job(boards) },
             operators: merge_operators(boards),
             states: self.states.iter().map(|state| self.state(state, boards, rulings)).collect(),
             events: Vec::new(),
@@ -179,6 +180,7 @@ impl Reporter {
             changelog_bytes: folder.changelog_bytes,
             folder_bytes: folder.total_bytes(),
             folder,
+            clock: ClockSample::default(),
             replay_factor: self.replay_factor,
             dropped_samples: 0,
             sources,

@@ -24,6 +24,8 @@ pub(crate) struct CommitRecord {
     /// Which layout of shards wrote the logs; grows when a job is rescaled.
     pub(crate) generation: u32,
     pub(crate) wall_millis: i64,
+    /// Processing time: nothing of the epoch is stamped later by it.
+    pub(crate) clock_millis: Option<i64>,
     pub(crate) shards: Vec<LogPosition>,
 }
 

@@ -12,7 +12,7 @@ use crate::schema::Evolution;
 use crate::state::StateConfig;
 
 /// Version of the folder's layout.
-const LAYOUT_VERSION: u32 = 5;
+const LAYOUT_VERSION: u32 = 6;
 
 /// One state that the folder knows, whether or not the code still declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use crate::changelog::{CommitRecord, LogPosition, SegmentedLog};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::kill;
+use crate::policy::ProcessingClock;
 use crate::telemetry::Dense;
 
 /// How long the coordinator waits for a shard before it looks whether the job failed.
@@ -50,6 +51,7 @@ pub(crate) type SharedFigures = Arc<Mutex<CommitFigures>>;
 pub(crate) struct Coordinator {
     pub(crate) control: Arc<JobControl>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) processing: Arc<ProcessingClock>,
     /// Events and timers that waited at the end of the last epoch; a run begins as if there were any.
     pub(crate) pending: u64,
     pub(crate) from_shards: Receiver<FromShard>,
@@ -165,6 +167,7 @@ impl Coordinator {
             epoch,
             generation: self.generation,
             wall_millis: self.clock.now_millis(),
+            clock_millis: self.processing.latest(),
             shards,
         };
         let payload = postcard::to_stdvec(&record)

@@ -203,13 +203,14 @@ impl<'a> Division<'a> {
 pub(super) fn commit(
     folder: &JobFolder,
     manifest: &Manifest,
-    epoch: u64,
-    wall_millis: i64,
+    (epoch, wall_millis): (u64, i64),
+    clock_millis: Option<i64>,
 ) -> Result<(), Error> {
     let record = CommitRecord {
         epoch,
         generation: manifest.generation,
         wall_millis,
+        clock_millis,
         shards: vec![LogPosition { first_epoch: epoch + 1, bytes: 0 }; manifest.shards],
     };
     let mut log = SegmentedLog::start(&folder.path.join("changelog/commits"), epoch)?;

@@ -12,7 +12,7 @@ use crate::agent::{Link, Reporter, Rulings};
 use crate::breaker::Governor;
 use crate::cleanup::CleanupGovernor;
 use crate::error::Error;
-use crate::policy::{Taken, TtlGovernor};
+use crate::policy::{ProcessingClock, Taken, TtlGovernor};
 use crate::telemetry::Board;
 
 /// How often breakers are looked at.
@@ -22,6 +22,7 @@ const REPORT_TURNS: u32 = 10;
 
 /// What the governor's thread and the handle share.
 pub(super) struct Governing {
+    pub(super) clock: Arc<ProcessingClock>,
     pub(super) breakers: Governor,
     pub(super) ttls: TtlGovernor,
     pub(super) cleanups: CleanupGovernor,
@@ -56,6 +57,7 @@ impl Governing {
     }
 
     fn tick(&mut self) -> Result<(), Error> {
+        self.clock.tick()?;
         let boards = self.board.read();
         self.breakers.tick(&boards)?;
         self.ttls.tick(&boards)?;
@@ -67,6 +69,7 @@ impl Governing {
             breakers: self.breakers.rulings(),
             ttls: self.ttls.policies(),
             paused: self.cleanups.paused(),
+            clock: self.clock.sample(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::govern::{SharedGoverning, lock};
 use super::savepoint::Savepoints;
 use crate::checkpoint::JobFolder;
 use crate::error::Error;
-use crate::policy::Taken;
+use crate::policy::{ClockOrder, Taken};
 use crate::savepoint::Savepoint;
 
 /// A job that runs on its own threads.
@@ -128,10 +128,8 @@ impl JobHandle {
             actor: actor.to_owned(),
             reason: reason.to_owned(),
         };
-        match lock(&self.governing).order(&command)? {
-            Taken::Done => Ok(()),
-            Taken::Refused(why) => Err(Error::Refused(why)),
-        }
+        let order = lock(&self.governing).order(&command)?;
+        taken(order)
     }
 
     /// Trips the breaker of a state by hand: it stays open until [`JobHandle::reset`]. In the
@@ -275,6 +273,31 @@ impl JobHandle {
         self.order(operator, state, Order::ResumeCleanup, actor, reason)
     }
 
+    /// The jump of the clock that waits has really passed for the job's states: expiry and timers of
+    /// processing time go on at the wall clock. What was written meanwhile lives its whole TTL from
+    /// now on. In the journal, with actor and reason, before it takes effect (SEMANTICS §1.10).
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where no jump waits, or where the journal cannot be written.
+    pub fn accept_clock_jump(&self, actor: &str, reason: &str) -> Result<(), Error> {
+        self.clock_order(ClockOrder::Accept, actor, reason)
+    }
+
+    /// The jump of the clock that waits has not passed for the job's states: their clock stays behind
+    /// the wall clock by it, for old and new entries alike, over restarts too. Where the wall clock was
+    /// set back instead, processing time goes on at once from where it stands.
+    ///
+    /// # Errors
+    /// As [`JobHandle::accept_clock_jump`].
+    pub fn compensate_clock_jump(&self, actor: &str, reason: &str) -> Result<(), Error> {
+        self.clock_order(ClockOrder::Compensate, actor, reason)
+    }
+
+    fn clock_order(&self, order: ClockOrder, actor: &str, reason: &str) -> Result<(), Error> {
+        let clock = Arc::clone(&lock(&self.governing).clock);
+        taken(clock.order(order, actor, reason)?)
+    }
+
     /// The job's declaration, as the server gets it.
     pub fn hello(&self) -> Hello {
         lock(&self.governing).reporter.hello()
@@ -292,6 +315,13 @@ impl Drop for JobHandle {
     fn drop(&mut self) {
         self.control.exit();
         self.join();
+    }
+}
+
+fn taken(order: Taken) -> Result<(), Error> {
+    match order {
+        Taken::Done => Ok(()),
+        Taken::Refused(why) => Err(Error::Refused(why)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::changelog::{Entry, SegmentedLog, ShardMeta};
 use crate::checkpoint::Saving;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::policy::ProcessingTime;
 use crate::telemetry::ShardBoard;
 
 /// How a poll went.
@@ -25,6 +26,8 @@ pub(crate) enum Polled {
 pub(crate) struct NodeEnv<'a> {
     /// Wall clock of this turn.
     pub(crate) wall: i64,
+    /// Processing time of this turn.
+    pub(crate) processing: ProcessingTime,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) control: &'a JobControl,
     /// Newest epoch whose barrier may be injected in this turn, and whether it ends in a checkpoint.

@@ -20,6 +20,7 @@ pub struct RunOptions {
     pub(super) memory: Memory,
     pub(super) spill_bytes_max: u64,
     pub(super) hold_millis_max: i64,
+    pub(super) clock_jump_millis_max: i64,
     pub(super) cleanup: CleanupOptions,
     pub(super) build_id: String,
     pub(super) commit: Option<String>,
@@ -51,6 +52,7 @@ impl RunOptions {
             memory: Memory { total_bytes: Self::MEMORY_BYTES, per_cache: None, store: None },
             spill_bytes_max: 256 << 20,
             hold_millis_max: 30 * 86_400_000,
+            clock_jump_millis_max: 60_000,
             cleanup: CleanupOptions::new(),
             build_id: "unknown".into(),
             commit: None,
@@ -149,6 +151,18 @@ impl RunOptions {
     #[must_use]
     pub fn spill_hold_max(mut self, hold: Duration) -> Self {
         self.hold_millis_max = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// Longest that the wall clock may move between two looks at it, a tenth of a second apart, without
+    /// being taken for a jump: the machine was suspended, the process stood in a debugger, the clock
+    /// was set. Expiry and timers of processing time then wait for
+    /// [`JobHandle::accept_clock_jump`](super::JobHandle::accept_clock_jump) or
+    /// [`JobHandle::compensate_clock_jump`](super::JobHandle::compensate_clock_jump). Default 1 min;
+    /// [`Duration::MAX`]: never. No job without a state or timer on processing time waits.
+    #[must_use]
+    pub fn max_clock_jump(mut self, jump: Duration) -> Self {
+        self.clock_jump_millis_max = i64::try_from(jump.as_millis()).unwrap_or(i64::MAX);
         self
     }
 

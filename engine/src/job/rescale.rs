@@ -67,7 +67,7 @@ impl Rescale<'_> {
         let wall_millis = self.clock.now_millis();
         division.publish(wall_millis)?;
         kill::point("before-rescale-commit");
-        commit(self.folder, &then, epoch, wall_millis)?;
+        commit(self.folder, &then, (epoch, wall_millis), last.clock_millis)?;
         kill::point("after-rescale-commit");
         drop(shards);
         *manifest = then;

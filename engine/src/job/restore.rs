@@ -277,7 +277,12 @@ impl Restoring<'_> {
         } else {
             meta.map_or(i64::MIN, |meta| meta.adopted_at_millis)
         };
-        let rule = TtlRule { ttl_millis, kept_millis: policy.kept_millis(), adopted_at_millis };
+        let rule = TtlRule {
+            ttl_millis,
+            kept_millis: policy.kept_millis(),
+            adopted_at_millis,
+            grace: None,
+        };
         Judging { rule, clock_millis }
     }
 
@@ -347,7 +352,8 @@ impl Restoring<'_> {
             durable::replace(&folder.path.join(&journal.file), journal.text.as_bytes())?;
         }
         folder.write(manifest)?;
-        commit(folder, manifest, epoch, self.now)?;
+        // what the clock showed elsewhere says nothing about jumps here
+        commit(folder, manifest, (epoch, self.now), None)?;
         Ok(rows)
     }
 }

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::durable;
 use crate::error::Error;
 use crate::kill;
+use crate::policy::ShardClock;
 use crate::store::ShardDb;
 use crate::telemetry::{Board, ShardBoard};
 
@@ -52,6 +53,7 @@ pub(crate) struct Shard {
     pub(crate) nodes: Vec<Box<dyn Node>>,
     pub(crate) control: Arc<JobControl>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) processing: ShardClock,
     pub(crate) board: Arc<Board>,
     pub(crate) changelog: SegmentedLog,
     pub(crate) to_coordinator: Sender<FromShard>,
@@ -81,6 +83,7 @@ impl Shard {
             self.take_commit()?;
             let mut progress = false;
             let wall = self.clock.now_millis();
+            let processing = self.processing.at(wall)?;
             let now = self.clock.monotonic_micros();
             let tick = now >= next_tick;
             // downstream first, so that what is full drains before more comes
@@ -92,6 +95,7 @@ impl Shard {
                 let passed_before = passed;
                 let mut env = NodeEnv {
                     wall,
+                    processing,
                     clock: self.clock.as_ref(),
                     control: &self.control,
                     requested,

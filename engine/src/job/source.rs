@@ -153,7 +153,7 @@ impl<T: Clone> SourceNode<T> {
                 }
             }
             if !self.batch.is_empty() {
-                partition.last_record_millis = env.wall;
+                partition.last_record_millis = env.processing.awake;
                 partition.idle = false;
                 progress = true;
             }
@@ -169,13 +169,13 @@ impl<T: Clone> SourceNode<T> {
     }
 
     /// Minimum over the partitions that are neither idle nor finished; at the end, the last one.
-    fn announce(&mut self, wall: i64) {
+    fn announce(&mut self, awake: i64) {
         let bound = self.watermarks.out_of_orderness_millis;
         let timeout = self.watermarks.idle_timeout_millis;
         let mut minimum: Option<i64> = None;
         let mut silent = false;
         for partition in &mut self.partitions {
-            let quiet = wall.saturating_sub(partition.last_record_millis);
+            let quiet = awake.saturating_sub(partition.last_record_millis);
             partition.idle = timeout.is_some_and(|timeout| quiet >= timeout);
             if partition.idle {
                 continue;
@@ -255,7 +255,7 @@ impl<T: Clone> Node for SourceNode<T> {
         if !env.control.sources_paused() && !env.control.stopping() {
             progress |= self.read(env)?;
         }
-        self.announce(env.wall);
+        self.announce(env.processing.awake);
         self.output.flush();
         Ok(if progress { Polled::Progress } else { Polled::Idle })
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, bounded};
+use stateward_model::ClockKind;
 
 use super::builder::Job;
 use super::checkpoints::{Checkpoints, first_sample};
@@ -30,7 +31,7 @@ use crate::checkpoint::{
 use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
 use crate::control::serve;
 use crate::error::Error;
-use crate::policy::TtlGovernor;
+use crate::policy::{ProcessingClock, ShardClock, TtlGovernor};
 use crate::state::{SharedGate, SharedTtl, StateConfig};
 use crate::store::{CachePool, MemoryGauge, RocksOptions, ShardDb, SharedReclaims};
 use crate::telemetry::Board;
@@ -93,9 +94,18 @@ impl Job {
             control.log.note(options.clock.as_ref(), "checkpoint_fallback", text);
         }
         let caches = options.memory.pool();
-        let job = Arc::new(self);
-        Starting { job, folder, manifest, options, control, first_epoch, rocks, caches }
-            .start(recovered)
+        Starting {
+            job: Arc::new(self),
+            folder,
+            manifest,
+            options,
+            control,
+            first_epoch,
+            committed_millis: history.last.and_then(|last| last.clock_millis),
+            rocks,
+            caches,
+        }
+        .start(recovered)
     }
 }
 
@@ -107,6 +117,8 @@ struct Starting {
     options: RunOptions,
     control: Arc<JobControl>,
     first_epoch: u64,
+    /// Processing time of the last commit.
+    committed_millis: Option<i64>,
     rocks: RocksOptions,
     caches: CachePool,
 }
@@ -124,6 +136,7 @@ impl Starting {
         let gates: Vec<Arc<SharedGate>> = self.job.states.iter().map(|_| Arc::default()).collect();
         let of_state = |state: &StateConfig| Arc::new(SharedTtl::new(state.ttl_millis()));
         let ttls: Vec<_> = self.job.states.iter().map(of_state).collect();
+        let processing = self.processing_clock(&ttls)?;
         let dbs: Vec<Arc<ShardDb>> = recovered.iter().map(|shard| Arc::clone(&shard.db)).collect();
         let requests = SharedRequests::default();
         let memory = MemoryGauge {
@@ -132,12 +145,18 @@ impl Starting {
             rocks: self.rocks.clone(),
             dbs: dbs.clone(),
         };
-        let governing =
-            self.governing(&board, &figures, &reclaims, memory, (&gates, &ttls, &requests))?;
+        let governing = self.governing(
+            &board,
+            &figures,
+            &reclaims,
+            (memory, &processing),
+            (&gates, &ttls, &requests),
+        )?;
         // room for what every shard says in one epoch, so that no shard waits for the coordinator
         let (to_coordinator, from_shards) = bounded(shards * 2);
         let (alive, shards_alive) = bounded(0);
-        let mut work = self.shards(recovered, &board, (&gates, &ttls), &to_coordinator, &alive)?;
+        let mut work =
+            self.shards(recovered, &board, &processing, (&gates, &ttls), &to_coordinator, &alive)?;
         drop((to_coordinator, alive));
         let changelog = self.folder.path.join("changelog");
         let (checkpoints, publishing) = self.checkpoints(from.as_deref(), &figures)?;
@@ -145,6 +164,7 @@ impl Starting {
         let coordinator = Coordinator {
             control: Arc::clone(&self.control),
             clock: Arc::clone(&self.options.clock),
+            processing,
             pending: u64::MAX,
             from_shards,
             shards,
@@ -197,6 +217,19 @@ impl Starting {
             }
             Ok(())
         })
+    }
+
+    fn processing_clock(&self, ttls: &[Arc<SharedTtl>]) -> Result<Arc<ProcessingClock>, Error> {
+        let states = self.job.states.iter().zip(ttls);
+        let by_it = states.filter(|(state, _)| state.options.clock == ClockKind::ProcessingTime);
+        let by_it = by_it.map(|(_, ttl)| Arc::clone(ttl)).collect();
+        ProcessingClock::open(
+            &self.folder.path,
+            Arc::clone(&self.options.clock),
+            Arc::clone(&self.control),
+            (self.options.clock_jump_millis_max, by_it),
+            self.committed_millis,
+        )
     }
 
     /// Starts the thread that publishes checkpoints, for the coordinator to hand them to.
@@ -264,7 +297,7 @@ impl Starting {
         board: &Arc<Board>,
         figures: &SharedFigures,
         reclaims: &SharedReclaims,
-        memory: MemoryGauge,
+        (memory, processing): (MemoryGauge, &Arc<ProcessingClock>),
         (gates, ttls, requests): (&[Arc<SharedGate>], &[Arc<SharedTtl>], &SharedRequests),
     ) -> Result<SharedGoverning, Error> {
         let clock = &self.options.clock;
@@ -311,6 +344,7 @@ impl Starting {
             self.folder.path.clone(),
         )?;
         Ok(Arc::new(Mutex::new(Governing {
+            clock: Arc::clone(processing),
             breakers,
             ttls,
             cleanups,
@@ -325,6 +359,7 @@ impl Starting {
         &self,
         recovered: Vec<RecoveredShard>,
         board: &Arc<Board>,
+        processing: &Arc<ProcessingClock>,
         (gates, ttls): (&[Arc<SharedGate>], &[Arc<SharedTtl>]),
         to_coordinator: &crossbeam_channel::Sender<FromShard>,
         alive: &crossbeam_channel::Sender<Infallible>,
@@ -349,6 +384,7 @@ impl Starting {
                 caches: self.caches.clone(),
                 control: Arc::clone(&self.control),
                 board: Arc::clone(board),
+                processing: ShardClock::new(Arc::clone(processing)),
                 gates: gates.to_vec(),
                 ttls: ttls.to_vec(),
                 to_coordinator: to_coordinator.clone(),
@@ -407,6 +443,7 @@ struct Making {
     caches: CachePool,
     control: Arc<JobControl>,
     board: Arc<Board>,
+    processing: ShardClock,
     gates: Vec<Arc<SharedGate>>,
     ttls: Vec<Arc<SharedTtl>>,
     to_coordinator: crossbeam_channel::Sender<FromShard>,
@@ -450,6 +487,7 @@ impl Making {
             nodes,
             control: self.control,
             clock: self.options.clock,
+            processing: self.processing,
             board: self.board,
             changelog: SegmentedLog::start(&log_dir, self.first_epoch)?,
             to_coordinator: self.to_coordinator,

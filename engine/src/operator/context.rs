@@ -43,7 +43,8 @@ impl<K: ?Sized, O> Context<'_, K, O> {
         self.moment.watermark
     }
 
-    /// Wall clock of the batch, ms.
+    /// Processing time of the batch, ms: the wall clock, but for jumps that wait for a decision or were
+    /// compensated (SEMANTICS §1.10); never less than before.
     pub fn processing_time(&self) -> i64 {
         self.moment.wall
     }

@@ -25,18 +25,24 @@ const DECISIONS_MAX: usize = 256;
 
 /// What a person decided, with actor and reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Decision {
+struct Decision<T> {
     wall_millis: i64,
-    command: Command,
+    command: T,
 }
 
 /// The latest decisions, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Decisions(VecDeque<Decision>);
+pub(crate) struct Decisions<T = Command>(VecDeque<Decision<T>>);
 
-impl Decisions {
-    pub(crate) fn push(&mut self, wall_millis: i64, command: Command) {
+impl<T> Default for Decisions<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> Decisions<T> {
+    pub(crate) fn push(&mut self, wall_millis: i64, command: T) {
         self.0.push_back(Decision { wall_millis, command });
         if self.0.len() > DECISIONS_MAX {
             self.0.pop_front();

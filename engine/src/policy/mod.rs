@@ -8,9 +8,11 @@
 mod journal;
 mod progress;
 mod ttl;
+mod clock;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use clock::{ClockOrder, ProcessingClock, ProcessingTime, ShardClock};
 pub(crate) use journal::{
     BREAKERS_FILE, CLEANUP_FILE, Decisions, JOURNAL_FILES, Journal, TTL_FILE,
 };

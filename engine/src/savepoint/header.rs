@@ -67,6 +67,8 @@ impl SavedMeta {
             ttl_millis: self.ttl_millis,
             kept_millis: self.kept_millis,
             adopted_at_millis: self.adopted_at_millis,
+            // a jump that was accepted concerns the clock of the machine it happened on
+            grace: None,
         }
     }
 }

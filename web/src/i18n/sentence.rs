@@ -17,6 +17,7 @@ impl Lang {
             "restored" => "已从快照恢复",
             "breaker" => "熔断器",
             "cleanup" => "清理",
+            "clock_jump" => "时钟跳变",
             "loop" => "循环",
             "source_paused" => "源已暂停",
             "source_resumed" => "源已恢复",

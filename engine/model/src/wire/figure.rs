@@ -252,6 +252,8 @@ impl JobSample {
             (metric::JOB_CHANGELOG_LIMIT, None, checkpoints.changelog_bytes_max as f64),
             (metric::JOB_CHANGELOG_WAIT, None, waits),
             (metric::JOB_CHANGELOG_BYTES, None, self.changelog_bytes as f64),
+            (metric::JOB_CLOCK_PAUSED, None, f64::from(u8::from(self.clock.jump_millis.is_some()))),
+            (metric::JOB_CLOCK_SHIFT, None, self.clock.shift_millis as f64 / 1e3),
             (metric::JOB_FOLDER_BYTES, None, self.folder_bytes as f64),
             (metric::JOB_REPLAY_FACTOR, None, self.replay_factor),
             (metric::AGENT_DROPPED, None, self.dropped_samples as f64),

@@ -8,6 +8,7 @@
 mod hello;
 mod canary;
 mod cleanup;
+mod clock;
 mod expiry;
 mod checkpoint;
 mod hot;
@@ -22,6 +23,7 @@ mod figure;
 pub use canary::{CanaryPhase, CanarySample};
 pub use checkpoint::{CheckpointFailure, CheckpointKind, CheckpointRun, CheckpointSample};
 pub use cleanup::{CleanupRuns, CleanupSample, CleanupStrategy};
+pub use clock::ClockSample;
 pub use command::{Command, CommandPhase, CommandProgress, Commands, Order, OrderClass};
 pub use expiry::{EXPIRY_EDGES_MILLIS, ExpiryPart, ExpirySample};
 pub use figure::{

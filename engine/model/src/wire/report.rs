@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::canary::CanarySample;
 use super::checkpoint::CheckpointSample;
 use super::cleanup::CleanupSample;
+use super::clock::ClockSample;
 use super::command::CommandProgress;
 use super::expiry::ExpirySample;
 use super::folder::FolderSample;
@@ -73,6 +74,8 @@ pub struct JobSample {
     pub changelog_bytes: u64,
     /// All files of the job's folder.
     pub folder_bytes: u64,
+    /// Its processing time.
+    pub clock: ClockSample,
     /// Event time per wall time, now.
     pub replay_factor: f64,
     /// Samples the agent dropped.

@@ -14,8 +14,8 @@ mod epoch;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use stateward_model::key_group;
 use stateward_model::wire::{JobEvent, OperatorSample};
+use stateward_model::{Grace, key_group};
 
 use super::function::{KeySelector, ProcessFunction};
 use super::timer::OperatorTimers;
@@ -25,6 +25,7 @@ use crate::checkpoint::Saving;
 use crate::codec::Key;
 use crate::error::Error;
 use crate::job::{Arrived, Input, Node, NodeEnv, Output, Polled};
+use crate::policy::ProcessingTime;
 use crate::source::Timed;
 use crate::state::{Gate, GateMode, Moment, SLICE_ROWS, Table, TimerTable};
 use crate::telemetry::{Counters, ShardBoard, StateSnapshot};
@@ -61,6 +62,7 @@ pub(crate) struct KeyedNode<K: Key + ?Sized, T, O> {
     emitted_watermark: Option<i64>,
     sample: OperatorSample,
     gate_versions: Vec<u64>,
+    grace: Option<Grace>,
     /// Some gate does not pass everything.
     guarded: bool,
     /// Timers on the watermark are due: what arrives must wait for them.
@@ -88,6 +90,7 @@ where
             moment,
             emitted_watermark: parts.meta.emitted_watermark,
             sample: parts.meta.sample.clone(),
+            grace: None,
             gate_versions: vec![u64::MAX; parts.gates().count()],
             guarded: false,
             firing: true,
@@ -112,6 +115,17 @@ where
                 *seen = version;
             }
             self.guarded |= matches!(gate.mode, GateMode::Budget | GateMode::Refuse);
+        }
+    }
+
+    /// Goes by the processing time of this turn.
+    fn take_time(&mut self, time: ProcessingTime) {
+        (self.moment.wall, self.moment.stands_at) = (time.now, time.stands_at);
+        if self.grace != time.grace {
+            self.grace = time.grace;
+            for table in &mut self.parts.tables {
+                table.set_grace(time.grace);
+            }
         }
     }
 
@@ -176,7 +190,7 @@ where
             return Ok(Polled::Blocked);
         }
         self.read_gates();
-        self.moment.wall = env.wall;
+        self.take_time(env.processing);
         let mut progress = false;
         if !self.parts.spill.is_empty() && self.replay()? {
             progress = true;
@@ -217,7 +231,7 @@ where
     }
 
     fn tick(&mut self, env: &mut NodeEnv<'_>) -> Result<(), Error> {
-        self.moment.wall = env.wall;
+        self.take_time(env.processing);
         self.parts.tables.iter_mut().for_each(Table::tick);
         self.parts.timers.tables_mut().for_each(TimerTable::tick);
         self.sweep(env);

@@ -1,5 +1,7 @@
 //! What an epoch does to a state: relieve the cache, sweep, log, commit, restore.
 
+use stateward_model::{ClockKind, Grace};
+
 use super::{Moment, Release, Table, horizon_of};
 use crate::changelog::{FRAME_BYTES, RowsBuilder, StateMeta};
 use crate::checkpoint::Saving;
@@ -138,6 +140,14 @@ impl<R: Recorder> Table<R> {
         }
         if let Some(share) = &self.share {
             self.cache.set_bytes_max(share.turn(self.cache.resident_bytes()));
+        }
+    }
+
+    /// What was written while a jump of the clock waited counts as from its acceptance
+    /// (SEMANTICS §1.10).
+    pub(crate) fn set_grace(&mut self, grace: Option<Grace>) {
+        if self.config.options.clock == ClockKind::ProcessingTime {
+            self.rule.grace = grace;
         }
     }
 

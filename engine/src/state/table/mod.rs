@@ -44,8 +44,11 @@ pub(crate) struct Moment {
     pub(crate) watermark: Option<i64>,
     /// Event time.
     pub(crate) event_ts: i64,
-    /// Wall clock of the batch.
+    /// Processing time of the batch.
     pub(crate) wall: i64,
+    /// Where processing time stands for expiry and timers, while a jump of the clock waits for a
+    /// decision (SEMANTICS §1.10).
+    pub(crate) stands_at: Option<i64>,
     /// Number of the event on this operator and shard.
     pub(crate) event: u64,
     /// Epoch that the event belongs to.
@@ -57,7 +60,7 @@ impl Moment {
     pub(crate) fn clock(&self, kind: ClockKind) -> Option<i64> {
         match kind {
             ClockKind::EventTime => self.watermark,
-            ClockKind::ProcessingTime => Some(self.wall),
+            ClockKind::ProcessingTime => Some(self.stands_at.unwrap_or(self.wall)),
         }
     }
 }
@@ -208,7 +211,10 @@ impl<R: Recorder> Table<R> {
     fn clock(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
             ClockKind::EventTime => moment.watermark,
-            ClockKind::ProcessingTime => Some(self.processing_time(moment)),
+            ClockKind::ProcessingTime => {
+                let shift = self.config.clock_shift_millis;
+                moment.clock(ClockKind::ProcessingTime).map(|now| now.saturating_sub(shift))
+            }
         }
     }
 
@@ -229,7 +235,7 @@ impl<R: Recorder> Table<R> {
     fn seen_now(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
             ClockKind::EventTime => moment.watermark.max(Some(moment.event_ts)),
-            ClockKind::ProcessingTime => Some(self.processing_time(moment)),
+            ClockKind::ProcessingTime => self.clock(moment),
         }
     }
 
