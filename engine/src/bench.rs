@@ -197,6 +197,7 @@ impl<R: Recorder> Driven<R> {
             schema: String::new(),
             schema_id: 0,
             clock_shift_millis: 0,
+            dead_on_arrival_millis: None,
             evolutions: Vec::new(),
         };
         let ttl = Arc::new(SharedTtl::new(config.ttl_millis()));

@@ -95,6 +95,7 @@ macro_rules! catalogue {
 catalogue! {
     STATE_READS = "stateward_state_reads_total", Counter, "reads", [], State, Exact, "Reads by user code, whatever they found.";
     STATE_TTL_MISSES = "stateward_state_ttl_misses_total", Counter, "reads", ["present"], State, Exact, "Reads that found no live value because it had expired; present=\"false\" (the row is gone already) is approximate.";
+    STATE_RESTORE_MISSES = "stateward_state_restore_misses_total", Counter, "reads", [], State, Exact, "First reads, once a key and run, that found nothing because the entry was dead when the state was restored; they are no TTL misses.";
     STATE_WRITES = "stateward_state_writes_total", Counter, "writes", [], State, Exact, "Writes by user code that were applied.";
     STATE_REFRESHES = "stateward_state_refreshes_total", Counter, "reads", [], State, Exact, "Reads that stamped the entry and so kept it alive.";
     STATE_DELETES = "stateward_state_deletes_total", Counter, "deletes", [], State, Exact, "Deletes by user code, whether or not an entry was there.";

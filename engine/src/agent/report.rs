@@ -258,6 +258,7 @@ fn add_flow(sum: &mut StateFlow, part: &StateFlow) {
     sum.reads += part.reads;
     sum.misses_present += part.misses_present;
     sum.misses_absent += part.misses_absent;
+    sum.misses_restored += part.misses_restored;
     sum.writes += part.writes;
     sum.written_bytes += part.written_bytes;
     sum.refreshes += part.refreshes;

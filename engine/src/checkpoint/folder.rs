@@ -32,6 +32,9 @@ pub(crate) struct StateEntry {
     /// (SEMANTICS §1.13).
     #[serde(default)]
     pub(crate) clock_shift_millis: i64,
+    /// Every entry with a stamp up to this one was dead when the state was restored.
+    #[serde(default)]
+    pub(crate) dead_on_arrival_millis: Option<i64>,
 }
 
 /// Where the sink of a shard had come to that a rescale did away with.
@@ -204,10 +207,12 @@ impl Manifest {
                 schemas: vec![state.schema.clone()],
                 families: Vec::new(),
                 clock_shift_millis: 0,
+                dead_on_arrival_millis: None,
             });
             return self.number_families(state, folder);
         };
         (state.id, state.clock_shift_millis) = (entry.id, entry.clock_shift_millis);
+        state.dead_on_arrival_millis = entry.dead_on_arrival_millis;
         state.evolutions.clear();
         let (was, is) = (
             (entry.kind.as_str(), entry.backend.as_str(), entry.clock),

@@ -12,6 +12,7 @@ use super::scout::{Scout, StateKey};
 use super::tally::{Counting, Tally};
 use super::walk::{Family, Pass, Progress, Remarks, bytes_of, walk};
 use crate::error::Error;
+use crate::savepoint::Snapshot;
 
 /// Version of the report's shape.
 const FORMAT: u32 = 1;
@@ -57,13 +58,16 @@ impl Pass for Count<'_> {
     }
 }
 
-/// The newest watermark of a checkpoint of ours.
+/// The newest watermark of a checkpoint or savepoint of ours.
 fn checkpoint_clock(parts: &[Part]) -> Option<i64> {
-    let shards = parts.iter().filter_map(|part| match &part.rows {
-        Rows::Shard(shard) => Some(shard),
-        _ => None,
+    let newest = parts.iter().map(|part| match &part.rows {
+        Rows::Shard(shard) => shard.meta.operators.iter().filter_map(|op| op.watermark).max(),
+        Rows::Savepoint(file) => {
+            file.header().operators.iter().filter_map(|op| op.meta.watermark).max()
+        }
+        Rows::Rocks(_) | Rows::Canonical(..) => None,
     });
-    shards.flat_map(|shard| &shard.meta.operators).filter_map(|operator| operator.watermark).max()
+    newest.max().flatten()
 }
 
 pub(super) fn inspection(

@@ -13,6 +13,7 @@ use super::rocks::FileSet;
 use crate::changelog::ShardMeta;
 use crate::checkpoint::{Manifest, read_shard_meta};
 use crate::error::Error;
+use crate::savepoint::{SavepointFile, Snapshot};
 
 /// How deep RocksDB folders are looked for.
 const DEPTH_MAX: usize = 4;
@@ -40,6 +41,8 @@ pub(super) enum Rows {
     Canonical(Place, Vec<i64>),
     /// In a shard of Stateward's.
     Shard(Box<Shard>),
+    /// In a savepoint of Stateward's.
+    Savepoint(Box<SavepointFile>),
 }
 
 /// A shard of Stateward's.
@@ -69,6 +72,9 @@ impl Recognised {
 
 /// Finds out what a folder is.
 pub(super) fn recognise(dir: &Path) -> Result<Recognised, Error> {
+    if dir.is_file() {
+        return savepoint(dir);
+    }
     let paths = list(dir).map_err(|e| refuse(dir, e.why))?;
     if dir.join("job.json").is_file() {
         let (epoch, checkpoint) = newest_checkpoint(dir)?;
@@ -104,7 +110,7 @@ pub(super) fn recognise(dir: &Path) -> Result<Recognised, Error> {
     if taken.parts.is_empty() {
         return Err(refuse(
             dir,
-            "nothing here is known: give a job's folder, a checkpoint, a savepoint (the folder with _metadata), or a RocksDB folder (with CURRENT and MANIFEST)",
+            "nothing here is known: give a job's folder, a checkpoint, a savepoint (a file of Stateward's, or the folder with _metadata), or a RocksDB folder (with CURRENT and MANIFEST)",
         ));
     }
     Ok(taken)
@@ -155,6 +161,24 @@ fn stateward(
             group_bytes: None,
         });
     }
+    Ok(taken)
+}
+
+fn savepoint(path: &Path) -> Result<Recognised, Error> {
+    let mut taken = Recognised::new(TakenFor::StatewardSavepoint);
+    let file = SavepointFile::open(path)?;
+    let (header, totals) = (file.header(), file.totals());
+    taken.notes.push(format!("job {} at epoch {}", header.job_name, header.epoch));
+    let excluded: u64 = totals.states.iter().map(|state| state.excluded_entries).sum();
+    if excluded > 0 {
+        taken.notes.push(format!("{excluded} entries that were expired are not in it"));
+    }
+    taken.parts.push(Part {
+        operator: None,
+        rows: Rows::Savepoint(Box::new(file)),
+        known: Vec::new(),
+        group_bytes: None,
+    });
     Ok(taken)
 }
 

@@ -43,6 +43,9 @@ pub enum TakenFor {
     /// One checkpoint of Stateward's.
     #[serde(rename = "checkpoint")]
     StatewardCheckpoint,
+    /// A savepoint of Stateward's.
+    #[serde(rename = "savepoint")]
+    StatewardSavepoint,
     /// RocksDB folders with states of Flink's.
     FlinkRocksdb,
     /// A checkpoint of Flink's, or a savepoint in RocksDB's format: `_metadata` names tables.
@@ -61,6 +64,7 @@ impl TakenFor {
         match self {
             Self::StatewardJob => "a job of Stateward's, its newest checkpoint",
             Self::StatewardCheckpoint => "a checkpoint of Stateward's",
+            Self::StatewardSavepoint => "a savepoint of Stateward's",
             Self::FlinkRocksdb => "RocksDB folders of Apache Flink's",
             Self::FlinkCheckpoint => {
                 "a checkpoint of Apache Flink's, or a savepoint in native format"

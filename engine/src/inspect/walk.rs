@@ -10,6 +10,7 @@ use super::recognise::{Part, Rows, Shard, read_range};
 use super::report::{FileInspection, Unread};
 use super::rocks::{Entry, FileSet, Store, StoreFamily, StoreFile, Visit, merge};
 use crate::checkpoint::StateEntry;
+use crate::savepoint::{SavepointFile, Snapshot};
 use crate::store::HeapStore;
 
 /// Compaction filters that say whose a family is.
@@ -102,6 +103,7 @@ pub(super) fn bytes_of(parts: &[Part]) -> u64 {
         Rows::Rocks(set) => set.bytes(),
         Rows::Shard(shard) => shard.set.bytes(),
         Rows::Canonical(place, _) => place.bytes(),
+        Rows::Savepoint(file) => file.bytes(),
     });
     bytes.sum()
 }
@@ -123,6 +125,7 @@ pub(super) fn walk<P: Pass>(
                 walk.heaps(shard);
             }
             Rows::Canonical(place, offsets) => walk.stream(part, place, offsets),
+            Rows::Savepoint(file) => walk.savepoint(file),
         }
     }
 }
@@ -195,6 +198,31 @@ impl<P: Pass> Walk<'_, '_, P> {
         }
     }
 
+    /// A savepoint of ours.
+    fn savepoint(&mut self, file: &SavepointFile) {
+        for saved in &file.header().states {
+            let entry = &saved.entry;
+            let cut_off = saved.meta.as_ref().map_or(i64::MIN, |meta| meta.cut_off);
+            let mut eye = self.pass.begin(Family {
+                operator: Some(entry.operator.clone()),
+                name: entry.state.clone(),
+                origin: Origin::Stateward { kind: entry.kind.clone(), cut_off },
+                files: Vec::new(),
+                group_bytes: None,
+            });
+            let mut go_on = true;
+            let read = file.rows(entry.id, &mut |key, row| {
+                go_on = go_on && eye.row(key, Some(row)).is_continue();
+                Ok(())
+            });
+            if let Err(e) = read {
+                self.remarks.unread.push(Unread::new(file.path(), e.to_string()));
+            }
+            self.pass.end(eye);
+        }
+        self.progress.add(file.bytes());
+    }
+
     /// A canonical savepoint: the states of a key group follow one another.
     fn stream(&mut self, part: &Part, place: &Place, offsets: &[i64]) {
         let family = |known: &KnownState| Family {
@@ -246,7 +274,7 @@ impl<P: Pass> Walk<'_, '_, P> {
 fn names(part: &Part, family: &StoreFamily) -> (Option<String>, String) {
     let entry = match &part.rows {
         Rows::Shard(shard) => entry_of(shard, &family.name),
-        Rows::Rocks(_) | Rows::Canonical(..) => None,
+        Rows::Rocks(_) | Rows::Canonical(..) | Rows::Savepoint(_) => None,
     };
     match entry {
         Some(entry) => (Some(entry.operator.clone()), entry.state.clone()),
@@ -257,7 +285,7 @@ fn names(part: &Part, family: &StoreFamily) -> (Option<String>, String) {
 fn origin(part: &Part, family: &StoreFamily) -> Origin {
     match &part.rows {
         Rows::Shard(shard) => shard_origin(shard, family),
-        Rows::Rocks(_) | Rows::Canonical(..) => rocks_origin(part, family),
+        Rows::Rocks(_) | Rows::Canonical(..) | Rows::Savepoint(_) => rocks_origin(part, family),
     }
 }
 

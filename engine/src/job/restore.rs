@@ -89,7 +89,8 @@ impl Job {
         let mut states = self.states.clone();
         let restoring = Restoring { restore: &options.restore, job: self, folder: &folder, now };
         let manifest = restoring.manifest(snapshot.header(), &mut states)?;
-        restoring.preview(path, snapshot.as_ref(), &manifest, &states)
+        let judgings = restoring.judgings(path, snapshot.header(), &states)?;
+        restoring.preview(path, snapshot.as_ref(), &manifest, (&states, &judgings))
     }
 
     /// Restores what the options ask for, and does not start. Returns what was done, in words.
@@ -122,10 +123,18 @@ impl Job {
         let mut states = self.states.clone();
         let restoring =
             Restoring { restore: &options.restore, job: self, folder: &folder.path, now };
-        let manifest = restoring.manifest(snapshot.header(), &mut states)?;
-        let preview = restoring.preview(path, snapshot.as_ref(), &manifest, &states)?;
+        let mut manifest = restoring.manifest(snapshot.header(), &mut states)?;
+        let judgings = restoring.judgings(path, snapshot.header(), &states)?;
+        let preview =
+            restoring.preview(path, snapshot.as_ref(), &manifest, (&states, &judgings))?;
         if !preview.refusals.is_empty() {
             return Err(Error::Refused(preview.refusals.join("; also ")));
+        }
+        for (id, judging) in &judgings {
+            let restored = manifest.states.iter_mut().filter(|entry| entry.id == *id);
+            restored.for_each(|entry| {
+                entry.dead_on_arrival_millis = judging.rule.hidden_limit(judging.clock_millis);
+            });
         }
         let rows = restoring.take(folder, &manifest, snapshot.as_ref(), rocks)?;
         Ok(Some(format!(
@@ -198,14 +207,13 @@ impl Restoring<'_> {
         self.now.saturating_sub(header.wall_millis).max(0)
     }
 
-    fn preview(
+    /// How each state that goes on will be judged from its first moment on, by its id.
+    fn judgings(
         &self,
         path: &Path,
-        from: &dyn Snapshot,
-        manifest: &Manifest,
+        header: &Header,
         states: &[StateConfig],
-    ) -> Result<RestorePreview, Error> {
-        let header = from.header();
+    ) -> Result<Vec<(u16, Judging)>, Error> {
         let ttls = header.journals.iter().find(|journal| journal.file == TTL_FILE);
         let policies = ttls.map(|ttls| journaled(&ttls.text)).transpose();
         let policies = policies.map_err(|detail| Error::Damaged {
@@ -214,15 +222,30 @@ impl Restoring<'_> {
             detail: format!("its {TTL_FILE} cannot be read: {detail}"),
         })?;
         let policies = policies.unwrap_or_default();
+        let judging = |saved: &SavedState| {
+            let config = states.iter().find(|config| is_of(config, &saved.entry))?;
+            let entry = &saved.entry;
+            let known = policies
+                .iter()
+                .find(|known| (&known.operator, &known.state) == (&entry.operator, &entry.state));
+            let judging = self.judging(header, saved, config, known.map(|known| &known.policy));
+            Some((entry.id, judging))
+        };
+        Ok(header.states.iter().filter_map(judging).collect())
+    }
+
+    fn preview(
+        &self,
+        path: &Path,
+        from: &dyn Snapshot,
+        manifest: &Manifest,
+        (states, judgings): (&[StateConfig], &[(u16, Judging)]),
+    ) -> Result<RestorePreview, Error> {
+        let header = from.header();
         let mut found = Vec::new();
         for saved in &header.states {
-            let config = states.iter().find(|config| is_of(config, &saved.entry));
-            let judging = config.map(|config| {
-                let known = policies.iter().find(|known| {
-                    (&known.operator, &known.state) == (&saved.entry.operator, &saved.entry.state)
-                });
-                self.judging(header, saved, config, known.map(|known| &known.policy))
-            });
+            let judging = judgings.iter().find(|(id, _)| *id == saved.entry.id);
+            let judging = judging.map(|(_, judging)| *judging);
             let mut preview = preview_state(from, saved, judging, self.now)?;
             if has_no_ttl(&saved.entry.kind) {
                 (preview.dead_on_arrival, preview.dead_bytes) = (None, None);
@@ -252,7 +275,6 @@ impl Restoring<'_> {
         Ok(preview)
     }
 
-    /// The rule and the clock that a state will be judged by from its first moment on.
     fn judging(
         &self,
         header: &Header,

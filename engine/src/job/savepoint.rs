@@ -41,6 +41,8 @@ pub(super) fn remove_scratches(job_dir: &Path) -> Result<(), Error> {
         let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
         if hidden && path.is_dir() {
             remove_dir(&path)?;
+        } else if hidden {
+            std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         }
     }
     Ok(())

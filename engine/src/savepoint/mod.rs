@@ -34,5 +34,6 @@ pub use preview::{RestorePreview, StateFate, StatePreview};
 pub(crate) use header::{Header, SavedOperator, SavedState};
 pub(crate) use opened::{open, open_checkpoint, with_stopped_job};
 pub(crate) use preview::{Judging, preview_state};
+pub(crate) use read::SavepointFile;
 pub(crate) use snapshot::{Queue, Shards, Snapshot};
 pub(crate) use write::write;

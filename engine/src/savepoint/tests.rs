@@ -54,6 +54,7 @@ fn state(id: u16, ttl_millis: Option<i64>, kept_millis: Option<i64>) -> SavedSta
             schemas: vec!["u64".into()],
             families: Vec::new(),
             clock_shift_millis: 0,
+            dead_on_arrival_millis: None,
         },
         meta: Some(SavedMeta {
             cut_off: i64::MIN,

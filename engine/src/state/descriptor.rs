@@ -148,6 +148,8 @@ pub(crate) struct StateConfig {
     pub(crate) schema_id: u16,
     /// By how much its processing clock goes after the wall clock (SEMANTICS §1.13).
     pub(crate) clock_shift_millis: i64,
+    /// Every entry with a stamp up to this one was dead when the state was restored.
+    pub(crate) dead_on_arrival_millis: Option<i64>,
     /// How rows of each other version are read.
     pub(crate) evolutions: Vec<Option<Evolution>>,
 }
@@ -163,6 +165,7 @@ impl StateConfig {
             schema: declared.schema.clone(),
             schema_id: 0,
             clock_shift_millis: 0,
+            dead_on_arrival_millis: None,
             evolutions: Vec::new(),
         };
         let mistake = config.ttl_millis().and_then(|ttl| config.objection(Some(ttl)));

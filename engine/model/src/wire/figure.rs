@@ -59,6 +59,7 @@ impl StateSample {
             (metric::STATE_READS, None, flow.reads as f64),
             (metric::STATE_TTL_MISSES, Some(("present", "true")), flow.misses_present as f64),
             (metric::STATE_TTL_MISSES, Some(("present", "false")), flow.misses_absent as f64),
+            (metric::STATE_RESTORE_MISSES, None, flow.misses_restored as f64),
             (metric::STATE_WRITES, None, flow.writes as f64),
             (metric::STATE_REFRESHES, None, flow.refreshes as f64),
             (metric::STATE_DELETES, None, flow.deletes as f64),

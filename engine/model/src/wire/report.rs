@@ -232,6 +232,8 @@ pub struct StateFlow {
     pub misses_present: u64,
     /// Reads of a key whose entry had expired and is gone; approximate.
     pub misses_absent: u64,
+    /// First reads of keys whose entry was dead when the state was restored; in neither of the above.
+    pub misses_restored: u64,
     /// Writes applied.
     pub writes: u64,
     /// Bytes of keys and values written.

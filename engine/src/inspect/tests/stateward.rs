@@ -143,7 +143,7 @@ fn an_unknown_folder_is_an_error_with_the_way_out() {
         assert!(error.to_string().contains(&dir.display().to_string()), "{error}");
     }
     let error = analyse(temp.path(), &InspectOptions::default(), &mut |_, _| {}).unwrap_err();
-    assert!(error.to_string().contains("a savepoint (the folder with _metadata)"), "{error}");
+    assert!(error.to_string().contains("or the folder with _metadata)"), "{error}");
 }
 
 /// A TTL for one state goes before the one for all, whether or not its operator is named.
@@ -195,4 +195,38 @@ fn every_field_of_the_json_is_documented() {
     for field in fields {
         assert!(words.contains(&field.as_str()), "{field} is not in docs/inspect.md");
     }
+}
+
+/// §1.12, §9: a savepoint is read as the job's own checkpoint is, less what was expired; damage is named.
+#[test]
+fn a_savepoint_is_read() {
+    let temp = tempfile::tempdir().unwrap();
+    run(temp.path());
+    let path = temp.path().join("a.savepoint");
+    crate::Savepoint::of_stopped_job(temp.path(), "kept", Some(&path)).unwrap();
+    let options = InspectOptions {
+        ttl_millis_of: vec![("keeper/last".into(), TTL)],
+        ..InspectOptions::default()
+    };
+    let (found, job) =
+        (inspected(&path, &options), inspected(&temp.path().join("jobs/kept"), &options));
+    assert_eq!(
+        (found.taken_for, found.now_millis, found.now_from),
+        (TakenFor::StatewardSavepoint, job.now_millis, NowFrom::CheckpointClock)
+    );
+    let keys = |of: &Inspection, name: &str| {
+        let figures = &state(of, name).figures;
+        (figures.live_keys - figures.expired_keys.unwrap_or(0), figures.newest_millis)
+    };
+    for name in ["last", "all"] {
+        assert_eq!(keys(&found, name), keys(&job, name), "{name}");
+    }
+    assert_eq!(keys(&found, "last").0, 50);
+    assert!(found.is_whole());
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let found = inspected(&path, &options);
+    assert!(!found.is_whole() && found.unread[0].why.contains("contradicts its checksum"));
 }

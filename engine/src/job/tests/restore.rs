@@ -139,6 +139,32 @@ fn mostly_dead_is_refused() {
     assert!(visits.iter().all(|(_, before)| before.is_none()), "{visits:?}");
 }
 
+/// §1.13: first reads that find nothing because the entry was dead on arrival are counted apart, and
+/// are no TTL misses; what expires later is one.
+#[test]
+fn first_reads_after_a_restore_are_counted_apart() {
+    let (_dir, path) = stopped(SEEN);
+    let there = tempfile::tempdir().unwrap();
+    let sink = CollectSink::new();
+    // 0 to 9 are dead at 2,400; each of 20 visitors comes twice
+    let restoring = at(there.path(), 2_400).restore_from(&path);
+    let handle = visits(0..60, SEEN, &sink).start(restoring).unwrap();
+    while !handle.has_ended() {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let flow = handle.figures().states.first().unwrap().flow;
+    assert_eq!((flow.reads, flow.misses_restored), (40, 10));
+    assert_eq!((flow.misses_present, flow.misses_absent), (0, 0));
+    handle.wait().unwrap();
+    // from now on it is time that kills
+    let handle = visits(0..80, SEEN, &sink).start(at(there.path(), 3_400)).unwrap();
+    while !handle.has_ended() {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let flow = handle.figures().states.first().unwrap().flow;
+    assert_eq!((flow.misses_restored, flow.misses_present + flow.misses_absent), (0, 20));
+}
+
 /// §1.13: a compensated outage has not happened for processing-time states: old and new entries live
 /// on as if there had been none, after later starts and restores too.
 #[test]

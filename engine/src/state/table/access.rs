@@ -54,7 +54,7 @@ impl<R: Recorder> Table<R> {
                 } else {
                     None
                 };
-                self.miss(ts, true, moment);
+                self.miss(ts, true, at.hash, moment);
                 if self.rule.removes(ts, self.clock(moment)) {
                     self.remove_expired(slot, ts, at.hash, moment);
                 }
@@ -68,12 +68,12 @@ impl<R: Recorder> Table<R> {
             }
             Found::WrittenOff(ts) => {
                 self.recorder.access(site, Access::Read, 0);
-                Ok(self.gone(Some(ts), moment))
+                Ok(self.gone(Some(ts), at.hash, moment))
             }
             Found::Absent => {
                 self.recorder.access(site, Access::Read, 0);
                 let recent = self.recent.get(at.hash);
-                Ok(self.gone(recent, moment))
+                Ok(self.gone(recent, at.hash, moment))
             }
         }
     }
@@ -122,14 +122,18 @@ impl<R: Recorder> Table<R> {
         }
     }
 
-    /// Counts a read that found nothing because the entry had expired, within the horizon H.
-    fn miss(&mut self, ts: i64, present: bool, moment: &Moment) -> bool {
+    /// Counts a read that found nothing because the entry had expired, within the horizon H; apart, where
+    /// it was dead when the state was restored and this is the first one.
+    fn miss(&mut self, ts: i64, present: bool, hash: u64, moment: &Moment) -> bool {
         let Some((now, expiry)) = self.seen_now(moment).zip(self.rule.expires_at(ts)) else {
             return false;
         };
         let recent = now.saturating_sub(expiry) <= self.horizon;
+        let restored = self.dead_on_arrival.is_first(hash, ts);
         self.recorder.flow(|flow| {
-            if recent && present {
+            if restored {
+                flow.misses_restored += 1;
+            } else if recent && present {
                 flow.misses_present += 1;
             } else if recent {
                 flow.misses_absent += 1;
@@ -138,9 +142,9 @@ impl<R: Recorder> Table<R> {
         recent
     }
 
-    fn gone<V>(&mut self, ts: Option<i64>, moment: &Moment) -> Lookup<V> {
+    fn gone<V>(&mut self, ts: Option<i64>, hash: u64, moment: &Moment) -> Lookup<V> {
         match ts {
-            Some(ts) if self.miss(ts, false, moment) => Lookup::Expired { ts },
+            Some(ts) if self.miss(ts, false, hash, moment) => Lookup::Expired { ts },
             _ => Lookup::Absent,
         }
     }
@@ -242,16 +246,16 @@ impl<R: Recorder> Table<R> {
                 target.bytes
             }
             Found::Expired(ts) => {
-                self.miss(ts, true, moment);
+                self.miss(ts, true, at.hash, moment);
                 target.bytes
             }
             Found::WrittenOff(ts) => {
-                self.miss(ts, false, moment);
+                self.miss(ts, false, at.hash, moment);
                 0
             }
             Found::Absent => {
                 if let Some(ts) = self.recent.get(at.hash) {
-                    self.miss(ts, false, moment);
+                    self.miss(ts, false, at.hash, moment);
                 }
                 0
             }

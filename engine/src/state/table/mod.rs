@@ -15,6 +15,7 @@ mod epoch;
 mod stage;
 mod canary;
 mod figures;
+mod restored;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 use stateward_model::{ClockKind, TtlRule, key_hash};
 
+use self::restored::DeadOnArrival;
 use super::descriptor::StateConfig;
 use super::gate::Gate;
 use super::ttl::SharedTtl;
@@ -127,6 +129,7 @@ pub(crate) struct Table<R: Recorder> {
     ledger: Ledger,
     ledger_changed: bool,
     recent: RecentlyGone,
+    dead_on_arrival: DeadOnArrival,
     cut_off: i64,
     /// Cut-off at the last barrier; published once that epoch is committed.
     cut_off_at_barrier: i64,
@@ -166,6 +169,7 @@ impl<R: Recorder> Table<R> {
         let (ttl_version, ttl_millis, kept_millis) = shared_ttl.get();
         Self {
             rule: TtlRule { kept_millis, ..TtlRule::new(ttl_millis) },
+            dead_on_arrival: DeadOnArrival::new(config.dead_on_arrival_millis),
             shared_ttl,
             ttl_version,
             release: None,

@@ -115,6 +115,7 @@ impl Bench {
             schema: String::new(),
             schema_id: 0,
             clock_shift_millis: 0,
+            dead_on_arrival_millis: None,
             evolutions: Vec::new(),
         };
         let mut table = TimerTable::new(TimerParts {

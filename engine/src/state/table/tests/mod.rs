@@ -145,6 +145,7 @@ impl World {
             schema: String::new(),
             schema_id: 0,
             clock_shift_millis: 0,
+            dead_on_arrival_millis: None,
             evolutions: Vec::new(),
         };
         let dir = tempfile::tempdir().unwrap();

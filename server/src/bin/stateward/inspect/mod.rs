@@ -16,8 +16,8 @@ use crate::{Failure, Output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A job's folder, a checkpoint, a savepoint, or a RocksDB folder; Stateward's or Flink's. It
-    /// is only read.
+    /// A job's folder, a checkpoint, a savepoint (a file of Stateward's, a folder of Flink's), or a
+    /// RocksDB folder; Stateward's or Flink's. It is only read.
     dir: PathBuf,
     /// Instant that ages and expiry go by, ms since the epoch [default: the newest time in the
     /// folder, or the checkpoint's clock].
