@@ -31,6 +31,7 @@ mod savepoint;
 mod job;
 mod control;
 mod agent;
+pub mod testkit;
 #[doc(hidden)]
 pub mod bench;
 pub mod inspect;

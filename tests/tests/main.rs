@@ -8,6 +8,7 @@ mod browser;
 mod contract;
 mod crash;
 mod exact;
+mod examples;
 mod full_disk;
 mod powercut;
 mod memory;

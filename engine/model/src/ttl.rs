@@ -100,6 +100,15 @@ impl Grace {
         })
     }
 
+    /// Returns the same on a clock that is behind by so much.
+    #[must_use]
+    pub fn shifted(self, behind_millis: i64) -> Self {
+        Self {
+            after_millis: self.after_millis.saturating_sub(behind_millis),
+            until_millis: self.until_millis.saturating_sub(behind_millis),
+        }
+    }
+
     fn limit(self, limit: i64) -> i64 {
         if limit >= self.after_millis && limit < self.until_millis {
             self.after_millis

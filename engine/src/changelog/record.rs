@@ -78,6 +78,9 @@ pub(crate) struct SourcePosition {
 pub(crate) struct OperatorMeta {
     pub(crate) watermark: Option<i64>,
     pub(crate) emitted_watermark: Option<i64>,
+    /// What the clock of its states showed while all inputs were idle.
+    #[serde(default)]
+    pub(crate) ttl_clock: Option<i64>,
     pub(crate) sample: OperatorSample,
     pub(crate) spill: SpillPosition,
     /// Records that the barrier overtook, for timers had to fire before them.

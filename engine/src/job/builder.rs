@@ -100,8 +100,8 @@ impl JobBuilder {
         self
     }
 
-    /// Sets the number of shards, 1 to the number of key groups; default 1. It is kept in the job's
-    /// folder and cannot be changed there yet.
+    /// Sets the number of shards, 1 to the number of key groups; default 1. A job whose folder has
+    /// another number is divided anew when it starts.
     #[must_use]
     pub fn parallelism(mut self, shards: usize) -> Self {
         self.parallelism = shards;
@@ -130,15 +130,13 @@ impl JobBuilder {
         let name = uid.to_owned();
         let make: MakeNode = Box::new(move |build| {
             let output = build.output::<T>(node, Port::Main)?;
-            let mut made = SourceNode::new(name.clone(), watermarks, output, build.first_epoch);
+            let mut made =
+                SourceNode::new(name.clone(), watermarks, output, replay_factor, build.first_epoch);
             for partition in 0..partitions {
                 if partition as usize % build.shards != build.shard {
                     continue;
                 }
-                let same = |p: &&crate::changelog::SourcePosition| {
-                    p.source == name && p.partition == partition
-                };
-                let from = build.meta.sources.iter().find(same);
+                let from = build.source_position(&name, partition);
                 let context = SourceContext {
                     uid: name.clone(),
                     partition,

@@ -115,6 +115,8 @@ pub(crate) struct JobControl {
     paused: AtomicU8,
     /// A write cache fills with what is not committed.
     commit_wanted: AtomicBool,
+    /// Grows when somebody wants shards to do now what they do a few times a second.
+    nudges: AtomicU64,
     running_partitions: AtomicU64,
     /// Checkpoints that somebody waits for.
     pub(crate) wishes: Wishes,
@@ -135,6 +137,7 @@ impl JobControl {
             paused: AtomicU8::new(0),
             checkpoint_deadline: AtomicU64::new(u64::MAX),
             commit_wanted: AtomicBool::new(false),
+            nudges: AtomicU64::new(0),
             running_partitions: AtomicU64::new(partitions),
             wishes: Wishes::default(),
             failure: Mutex::new(None),
@@ -172,6 +175,17 @@ impl JobControl {
     /// Whether somebody asked since the last look.
     pub(crate) fn take_commit_wanted(&self) -> bool {
         self.commit_wanted.swap(false, Ordering::AcqRel)
+    }
+
+    /// Asks all shards to sweep and to publish their figures, whatever their clock says.
+    pub(crate) fn nudge(&self) {
+        self.nudges.fetch_add(1, Ordering::Release);
+        self.wakers.wake_all();
+    }
+
+    /// How often that was asked for.
+    pub(crate) fn nudges(&self) -> u64 {
+        self.nudges.load(Ordering::Relaxed)
     }
 
     pub(crate) fn commit(&self, epoch: u64) {

@@ -51,6 +51,8 @@ pub(crate) enum Message<T> {
     Batch(Vec<Routed<T>>),
     /// `None`: the sender is idle and holds nothing back.
     Watermark(Option<i64>),
+    /// The sender is idle, and for TTL alone its clock goes on.
+    TtlClock(i64),
     Barrier(Barrier),
 }
 
@@ -118,6 +120,8 @@ pub(crate) struct Output<T> {
     wakers: Arc<Wakers>,
     key: Vec<u8>,
     watermark: Said,
+    /// What was said of it since.
+    ttl_clock: Option<i64>,
 }
 
 impl<T: Clone> Output<T> {
@@ -129,6 +133,7 @@ impl<T: Clone> Output<T> {
             wakers,
             key: Vec::new(),
             watermark: Said::Nothing,
+            ttl_clock: None,
         }
     }
 
@@ -168,7 +173,17 @@ impl<T: Clone> Output<T> {
     pub(crate) fn watermark(&mut self, watermark: Option<i64>) {
         if self.watermark != watermark.into() {
             self.watermark = watermark.into();
+            self.ttl_clock = None;
             self.broadcast(|| Message::Watermark(watermark));
+        }
+    }
+
+    /// Announces the clock for TTL of an idle sender (SEMANTICS §1.8), if it moves; `i64::MAX` of one
+    /// that holds nobody back, ever.
+    pub(crate) fn ttl_clock(&mut self, clock: i64) {
+        if self.ttl_clock < Some(clock) {
+            self.ttl_clock = Some(clock);
+            self.broadcast(|| Message::TtlClock(clock));
         }
     }
 
@@ -251,6 +266,8 @@ pub(crate) fn shard_of_group(group: u16, groups: u16, shards: usize) -> usize {
 struct Channel<T> {
     receiver: Receiver<Message<T>>,
     watermark: Said,
+    /// Said since the watermark was.
+    ttl_clock: Option<i64>,
     aligned: bool,
 }
 
@@ -267,6 +284,8 @@ pub(crate) enum Arrived<T> {
     Batch(Vec<Routed<T>>),
     /// The minimum over the channels may have changed.
     Watermark,
+    /// So may the one of their clocks for TTL.
+    TtlClock,
     /// All channels have this barrier.
     Barrier(Barrier),
 }
@@ -275,7 +294,12 @@ impl<T> Input<T> {
     pub(crate) fn new(receivers: Vec<Receiver<Message<T>>>) -> Self {
         let channels = receivers
             .into_iter()
-            .map(|receiver| Channel { receiver, watermark: Said::Nothing, aligned: false })
+            .map(|receiver| Channel {
+                receiver,
+                watermark: Said::Nothing,
+                ttl_clock: None,
+                aligned: false,
+            })
             .collect();
         Self { channels, next: 0, barrier: None }
     }
@@ -292,7 +316,12 @@ impl<T> Input<T> {
                 Ok(Message::Batch(batch)) => return Arrived::Batch(batch),
                 Ok(Message::Watermark(watermark)) => {
                     channel.watermark = watermark.into();
+                    channel.ttl_clock = None;
                     return Arrived::Watermark;
+                }
+                Ok(Message::TtlClock(clock)) => {
+                    channel.ttl_clock = Some(clock);
+                    return Arrived::TtlClock;
                 }
                 Ok(Message::Barrier(barrier)) => {
                     channel.aligned = true;
@@ -320,5 +349,16 @@ impl<T> Input<T> {
             }
         }
         minimum
+    }
+
+    /// Minimum clock for TTL: of a channel whose sender is idle the one that it lets go on, if it does;
+    /// `None` while one holds it.
+    pub(crate) fn ttl_clock(&self) -> Option<i64> {
+        let of = |channel: &Channel<T>| match (channel.ttl_clock, channel.watermark) {
+            (Some(clock), _) | (None, Said::At(clock)) => Some(clock),
+            (None, Said::Nothing | Said::Idle) => None,
+        };
+        // an unknown one is less than any
+        self.channels.iter().map(of).min().flatten()
     }
 }

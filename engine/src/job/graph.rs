@@ -12,7 +12,7 @@ use super::control::Wakers;
 use super::exchange::{EdgeChannels, Input, Message, Output, Route};
 use super::node::Node;
 use crate::breaker::Spill;
-use crate::changelog::{OperatorMeta, ShardMeta};
+use crate::changelog::{OperatorMeta, ShardMeta, SourcePosition};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::operator::OperatorTimers;
@@ -248,6 +248,11 @@ impl ShardBuild<'_> {
             table.restore(meta);
         }
         Ok(table)
+    }
+
+    /// Where the last committed epoch left a partition of a source.
+    pub(crate) fn source_position(&self, source: &str, partition: u32) -> Option<&SourcePosition> {
+        self.meta.sources.iter().find(|at| at.source == source && at.partition == partition)
     }
 
     /// What the last committed epoch said about an operator.

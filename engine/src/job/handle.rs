@@ -80,6 +80,10 @@ impl JobHandle {
         self.savepoints.savepoint(Some(to.as_ref()), true)
     }
 
+    pub(crate) fn control(&self) -> &JobControl {
+        &self.control
+    }
+
     /// Tells whether the job has ended; its figures are then final.
     pub fn has_ended(&self) -> bool {
         self.work.iter().chain(&self.link).all(JoinHandle::is_finished)

@@ -26,6 +26,7 @@ mod govern;
 mod local;
 mod memory;
 mod options;
+mod making;
 mod start;
 mod handle;
 #[cfg(test)]

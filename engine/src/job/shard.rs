@@ -75,7 +75,7 @@ impl Shard {
         let mut barrier: Option<Barrier> = None;
         // nodes that rest until the checkpoint is taken: what they did next would be in it too
         let mut resting = vec![false; self.nodes.len()];
-        let mut next_tick = 0;
+        let (mut next_tick, mut nudges_seen) = (0, 0);
         while !self.control.exiting() {
             // read before the commit is taken: no barrier is injected while the shard does not yet
             // know of the commit that the barrier waited for
@@ -85,7 +85,9 @@ impl Shard {
             let wall = self.clock.now_millis();
             let processing = self.processing.at(wall)?;
             let now = self.clock.monotonic_micros();
-            let tick = now >= next_tick;
+            let nudges = self.control.nudges();
+            let tick = now >= next_tick || nudges != nudges_seen;
+            nudges_seen = nudges;
             // downstream first, so that what is full drains before more comes
             for (node, rests) in self.nodes.iter_mut().zip(&mut resting).rev() {
                 if *rests {

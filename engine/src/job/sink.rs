@@ -16,7 +16,7 @@ impl<T> Node for SinkNode<T> {
     fn poll(&mut self, env: &mut NodeEnv<'_>) -> Result<Polled, Error> {
         match self.input.poll() {
             Arrived::Nothing => return Ok(Polled::Idle),
-            Arrived::Watermark => {}
+            Arrived::Watermark | Arrived::TtlClock => {}
             Arrived::Batch(batch) => {
                 for record in &batch {
                     self.writer.write(&record.value, record.ts)?;

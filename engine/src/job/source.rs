@@ -38,6 +38,7 @@ pub struct Watermarks {
     future_skew_millis: Option<i64>,
     future_policy: FuturePolicy,
     idle_timeout_millis: Option<i64>,
+    advances_when_idle: bool,
 }
 
 impl Watermarks {
@@ -48,6 +49,7 @@ impl Watermarks {
             future_skew_millis: None,
             future_policy: FuturePolicy::default(),
             idle_timeout_millis: None,
+            advances_when_idle: false,
         }
     }
 
@@ -72,6 +74,16 @@ impl Watermarks {
     #[must_use]
     pub fn idle_timeout(self, timeout: Duration) -> Self {
         Self { idle_timeout_millis: Some(millis(timeout)), ..self }
+    }
+
+    /// While all partitions are idle ([`Watermarks::idle_timeout`]) and have read all that there is,
+    /// entries expire as if the watermark went on with the time since its last step, times the factor
+    /// of a replaying source. Nothing else moves: no timer fires for it, and no window closes. Events
+    /// that come late by that clock are written only where they are not expired on arrival. Default:
+    /// when all are idle, nothing moves.
+    #[must_use]
+    pub fn advance_when_idle(self) -> Self {
+        Self { advances_when_idle: true, ..self }
     }
 }
 
@@ -100,6 +112,9 @@ pub(crate) struct SourceNode<T> {
     output: Output<T>,
     batch: Vec<Timed<T>>,
     epoch: u64,
+    replay_factor: f64,
+    /// The last watermark and when it was announced, on the clock that idleness is measured by.
+    last: Option<(i64, i64)>,
 }
 
 impl<T: Clone> SourceNode<T> {
@@ -107,10 +122,19 @@ impl<T: Clone> SourceNode<T> {
         uid: String,
         watermarks: Watermarks,
         output: Output<T>,
+        replay_factor: f64,
         first_epoch: u64,
     ) -> Self {
-        let batch = Vec::with_capacity(BATCH_RECORDS);
-        Self { uid, watermarks, partitions: Vec::new(), output, batch, epoch: first_epoch }
+        Self {
+            uid,
+            watermarks,
+            partitions: Vec::new(),
+            output,
+            batch: Vec::with_capacity(BATCH_RECORDS),
+            epoch: first_epoch,
+            replay_factor,
+            last: None,
+        }
     }
 
     pub(crate) fn add(
@@ -180,9 +204,8 @@ impl<T: Clone> SourceNode<T> {
             if partition.idle {
                 continue;
             }
-            match partition.newest_ts {
-                Some(ts) => {
-                    let watermark = ts.saturating_sub(bound).saturating_sub(1);
+            match partition.watermark(bound) {
+                Some(watermark) => {
                     minimum = Some(minimum.map_or(watermark, |m| m.min(watermark)));
                 }
                 None => silent |= !partition.finished,
@@ -191,7 +214,27 @@ impl<T: Clone> SourceNode<T> {
         if silent {
             return;
         }
+        if let Some(watermark) = minimum
+            && self.last.is_none_or(|(last, _)| last != watermark)
+        {
+            self.last = Some((watermark, awake));
+        }
         self.output.watermark(minimum);
+    }
+
+    /// §1.8: the clock for TTL of a source that has nothing more to read, and lets it go on.
+    fn idle_clock(&self, awake: i64) -> Option<i64> {
+        let mut running = self.partitions.iter().filter(|partition| !partition.finished).peekable();
+        if running.peek().is_none() {
+            return Some(i64::MAX);
+        }
+        let (watermark, announced) = self.last.filter(|_| self.watermarks.advances_when_idle)?;
+        if !running.all(|partition| partition.idle && partition.reader.caught_up()) {
+            return None;
+        }
+        let elapsed = awake.saturating_sub(announced).max(0);
+        let passed = (elapsed as f64 * self.replay_factor) as i64;
+        Some(watermark.saturating_add(passed))
     }
 
     fn barrier(&mut self, barrier: Barrier, env: &mut NodeEnv<'_>) -> Result<(), Error> {
@@ -213,6 +256,12 @@ impl<T: Clone> SourceNode<T> {
 }
 
 impl<T> Partition<T> {
+    /// What its records' times say at this distance, or the input itself.
+    fn watermark(&self, bound_millis: i64) -> Option<i64> {
+        let of_records = self.newest_ts.map(|ts| ts.saturating_sub(bound_millis).saturating_sub(1));
+        of_records.max(self.reader.watermark_millis())
+    }
+
     /// Guards and emits what was read.
     fn take_in(
         &mut self,
@@ -264,6 +313,13 @@ impl<T: Clone> Node for SourceNode<T> {
         self.output.flush()
     }
 
+    fn tick(&mut self, env: &mut NodeEnv<'_>) -> Result<(), Error> {
+        if let Some(clock) = self.idle_clock(env.processing.awake) {
+            self.output.ttl_clock(clock);
+        }
+        Ok(())
+    }
+
     fn committed(&mut self, epoch: u64) -> Result<(), Error> {
         // a source may have passed the next barrier already; then its position is not this epoch's
         if epoch + 1 == self.epoch {
@@ -281,7 +337,7 @@ impl<T: Clone> Node for SourceNode<T> {
                 records: partition.records,
                 rejected: partition.reader.rejected(),
                 future: partition.future,
-                watermark_millis: partition.newest_ts.map(|ts| ts.saturating_sub(bound + 1)),
+                watermark_millis: partition.watermark(bound),
                 idle: partition.idle,
                 finished: partition.finished,
                 position: partition.reader.position_text(),

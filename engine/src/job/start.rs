@@ -1,7 +1,7 @@
 //! From a declaration to running threads.
 
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -14,13 +14,13 @@ use super::control::JobControl;
 use super::coordinator::{Coordinator, SharedFigures};
 use super::divide::remove_scratch;
 use super::govern::{Governing, SharedGoverning, govern, lock};
-use super::graph::{ShardBuild, StoreSettings};
 use super::handle::JobHandle;
 use super::local::answers;
+use super::making::Making;
 use super::options::RunOptions;
 use super::rescale::Rescale;
 use super::savepoint::{Savepoints, remove_scratches};
-use super::shard::{FromShard, Shard};
+use super::shard::FromShard;
 use crate::agent::{Link, Reporter, RunIdentity};
 use crate::breaker::Governor;
 use crate::changelog::{CommitHistory, SegmentedLog};
@@ -429,74 +429,5 @@ impl Starting {
         };
         let (link, threads) = Link::start(Arc::clone(transport), hello, version, &self.control)?;
         Ok((Some(link), threads))
-    }
-}
-
-/// What a shard's thread makes its shard from.
-struct Making {
-    index: usize,
-    job: Arc<Job>,
-    recovered: RecoveredShard,
-    ends: Vec<Box<dyn std::any::Any + Send>>,
-    options: RunOptions,
-    rocks: RocksOptions,
-    caches: CachePool,
-    control: Arc<JobControl>,
-    board: Arc<Board>,
-    processing: ShardClock,
-    gates: Vec<Arc<SharedGate>>,
-    ttls: Vec<Arc<SharedTtl>>,
-    to_coordinator: crossbeam_channel::Sender<FromShard>,
-    job_dir: PathBuf,
-    first_epoch: u64,
-    families: Vec<String>,
-}
-
-impl Making {
-    fn make(self) -> Result<Shard, Error> {
-        let RecoveredShard { db, heaps, meta, cut_offs } = self.recovered;
-        let of_state =
-            |id: u16| cut_offs.iter().find(|(other, _)| *other == id).map(|(_, c)| Arc::clone(c));
-        let cut_offs: Vec<_> =
-            self.job.states.iter().filter_map(|state| of_state(state.id)).collect();
-        let mut build = ShardBuild {
-            shard: self.index,
-            shards: self.job.parallelism,
-            groups: self.job.key_groups,
-            job_dir: self.job_dir.clone(),
-            clock: Arc::clone(&self.options.clock),
-            wakers: Arc::clone(&self.control.wakers),
-            first_epoch: self.first_epoch,
-            nodes: &self.job.nodes,
-            edges: &self.job.edges,
-            ends: self.ends,
-            states: &self.job.states,
-            gates: &self.gates,
-            ttls: &self.ttls,
-            cut_offs: &cut_offs,
-            stores: StoreSettings { rocks: self.rocks, caches: self.caches },
-            db: Arc::clone(&db),
-            heaps,
-            meta: &meta,
-        };
-        let nodes = self.job.nodes.iter().map(|node| (node.make)(&mut build));
-        let nodes = nodes.collect::<Result<Vec<_>, Error>>()?;
-        let log_dir = self.job_dir.join(format!("changelog/shard-{}", self.index));
-        Ok(Shard {
-            index: self.index,
-            nodes,
-            control: self.control,
-            clock: self.options.clock,
-            processing: self.processing,
-            board: self.board,
-            changelog: SegmentedLog::start(&log_dir, self.first_epoch)?,
-            to_coordinator: self.to_coordinator,
-            db,
-            families: self.families,
-            job_dir: self.job_dir,
-            edges: self.job.edges.len(),
-            meta,
-            committed: self.first_epoch - 1,
-        })
     }
 }

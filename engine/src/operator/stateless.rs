@@ -28,6 +28,11 @@ where
                 }
             }
             Arrived::Watermark => self.output.watermark(self.input.watermark()),
+            Arrived::TtlClock => {
+                if let Some(clock) = self.input.ttl_clock() {
+                    self.output.ttl_clock(clock);
+                }
+            }
             Arrived::Barrier(barrier) => {
                 self.output.barrier(barrier);
                 env.passed(barrier);

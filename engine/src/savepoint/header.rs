@@ -121,6 +121,7 @@ impl SavedOperator {
             meta: OperatorMeta {
                 watermark: least(metas.iter().map(|meta| meta.watermark)),
                 emitted_watermark: least(metas.iter().map(|meta| meta.emitted_watermark)),
+                ttl_clock: least(metas.iter().map(|meta| meta.ttl_clock)),
                 sample,
                 waiting: metas.iter().map(|meta| meta.waiting).sum(),
                 ..OperatorMeta::default()

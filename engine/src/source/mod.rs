@@ -98,6 +98,19 @@ pub trait SourceReader<T>: Send {
     fn clock_millis(&self) -> Option<i64> {
         None
     }
+    /// A watermark that the input itself carries, ms: no record up to it follows. It counts beside the
+    /// one that follows from the records' times, whichever is later; opened at a position, the reader
+    /// knows it again.
+    fn watermark_millis(&self) -> Option<i64> {
+        None
+    }
+    /// Whether everything that there is in the input now has been read: what
+    /// [`Watermarks::advance_when_idle`](crate::Watermarks::advance_when_idle) asks for. A reader
+    /// that cannot tell says no, which is the default; one that waits for a replay's pace is not
+    /// caught up.
+    fn caught_up(&self) -> bool {
+        false
+    }
     /// Rows rejected to the dead-letter file since it was opened at the start.
     fn rejected(&self) -> u64 {
         0

@@ -30,7 +30,7 @@ const CRATES: &[Layers] = &[
                 "control",
                 "agent",
             ],
-            &["inspect"],
+            &["inspect", "testkit"],
         ],
     },
     Layers {

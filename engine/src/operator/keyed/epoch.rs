@@ -30,6 +30,18 @@ where
         self.announce();
     }
 
+    /// While all inputs are idle: entries expire by the clock that goes on, and nothing else moves
+    /// (SEMANTICS §1.8).
+    pub(super) fn advance_ttl_clock(&mut self, env: &mut NodeEnv<'_>) {
+        let Some(clock) = self.parts.input.ttl_clock() else { return };
+        if clock < i64::MAX && self.moment.expiry_watermark() < Some(clock) {
+            self.moment.ttl_clock = Some(clock);
+            self.sweep(env);
+        }
+        self.parts.output.ttl_clock(clock);
+        self.parts.late.ttl_clock(clock);
+    }
+
     pub(super) fn sweep(&mut self, env: &mut NodeEnv<'_>) {
         for table in &mut self.parts.tables {
             table.sweep(&self.moment, || env.micros());
@@ -90,6 +102,7 @@ where
         env.meta.operators.push(OperatorMeta {
             watermark: self.moment.watermark,
             emitted_watermark: self.emitted_watermark,
+            ttl_clock: self.moment.ttl_clock,
             sample,
             spill,
             held: self.held_at_barrier,

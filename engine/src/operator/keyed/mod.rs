@@ -83,6 +83,7 @@ where
     pub(crate) fn new(mut parts: KeyedParts<K, T, O>) -> Self {
         let moment = Moment {
             watermark: parts.meta.watermark,
+            ttl_clock: parts.meta.ttl_clock,
             epoch: parts.first_epoch,
             ..Moment::default()
         };
@@ -150,9 +151,10 @@ where
                     self.event(record)?;
                 }
             }
-            // it is looked up again when the records in front of it have been processed
-            Arrived::Watermark if self.waits() => {}
+            // they are looked up again when the records in front have been processed
+            Arrived::Watermark | Arrived::TtlClock if self.waits() => {}
             Arrived::Watermark => self.advance(env),
+            Arrived::TtlClock => self.advance_ttl_clock(env),
             Arrived::Barrier(barrier) => self.barrier(barrier, env)?,
         }
         Ok(true)

@@ -218,8 +218,12 @@ where
             let Some((spilled, _)) = self.parts.spill.peek()? else { break };
             let spilled = spilled.clone();
             self.moment.event += 1;
-            let moment =
-                Moment { watermark: spilled.watermark, event_ts: spilled.ts, ..self.moment };
+            let moment = Moment {
+                watermark: spilled.watermark,
+                event_ts: spilled.ts,
+                ttl_clock: None,
+                ..self.moment
+            };
             if let Some(clock) = spilled.timer {
                 self.row_key.clone_from(&spilled.key);
                 if self.run_timer(Timer { ts: spilled.ts, clock }, moment)? == Ran::Refused {

@@ -58,6 +58,8 @@ pub(super) struct FileReader<T> {
     known_ordinal: u64,
     last_position_offset: u64,
     failure: Option<Error>,
+    /// The last look for a row found the end of what has been written.
+    is_at_end: bool,
 }
 
 enum Step {
@@ -95,6 +97,7 @@ impl<T> FileReader<T> {
             known_ordinal: position.reread,
             last_position_offset: position.offset,
             failure: None,
+            is_at_end: false,
         };
         reader.redo(&position)?;
         Ok(reader)
@@ -188,7 +191,9 @@ impl<T> FileReader<T> {
     /// Reads rows until one has events; [`Step::Part`] if there is one.
     fn read_ahead(&mut self) -> Result<Step, Error> {
         for _ in 0..ROWS_MAX {
-            let (at, row, reason) = match self.rows.next(&mut self.ahead_events)? {
+            let next = self.rows.next(&mut self.ahead_events)?;
+            self.is_at_end = matches!(next, Next::Wait(_));
+            let (at, row, reason) = match next {
                 Next::Wait(wait) => return Ok(Step::Wait(wait)),
                 Next::Finished => {
                     self.is_finished = true;
@@ -310,6 +315,10 @@ impl<T: Send> SourceReader<T> for FileReader<T> {
 
     fn clock_millis(&self) -> Option<i64> {
         self.pacer.as_ref()?.now_millis(self.clock.monotonic_micros())
+    }
+
+    fn caught_up(&self) -> bool {
+        self.is_at_end && self.held.is_empty()
     }
 
     fn rejected(&self) -> u64 {

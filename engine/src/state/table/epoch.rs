@@ -147,7 +147,8 @@ impl<R: Recorder> Table<R> {
     /// (SEMANTICS §1.10).
     pub(crate) fn set_grace(&mut self, grace: Option<Grace>) {
         if self.config.options.clock == ClockKind::ProcessingTime {
-            self.rule.grace = grace;
+            let shift = self.config.clock_shift_millis;
+            self.rule.grace = grace.map(|grace| grace.shifted(shift));
         }
     }
 

@@ -44,6 +44,8 @@ const HORIZON_MILLIS_MIN: i64 = 3_600_000;
 pub(crate) struct Moment {
     /// Watermark of the operator on this shard; for a replayed event, the one it came with.
     pub(crate) watermark: Option<i64>,
+    /// What goes on for TTL alone while all inputs are idle (SEMANTICS §1.8).
+    pub(crate) ttl_clock: Option<i64>,
     /// Event time.
     pub(crate) event_ts: i64,
     /// Processing time of the batch.
@@ -64,6 +66,11 @@ impl Moment {
             ClockKind::EventTime => self.watermark,
             ClockKind::ProcessingTime => Some(self.stands_at.unwrap_or(self.wall)),
         }
+    }
+
+    /// What entries on event time expire by.
+    pub(crate) fn expiry_watermark(&self) -> Option<i64> {
+        self.watermark.max(self.ttl_clock)
     }
 }
 
@@ -214,7 +221,7 @@ impl<R: Recorder> Table<R> {
     /// The clock that removes: watermark or wall.
     fn clock(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
-            ClockKind::EventTime => moment.watermark,
+            ClockKind::EventTime => moment.expiry_watermark(),
             ClockKind::ProcessingTime => {
                 let shift = self.config.clock_shift_millis;
                 moment.clock(ClockKind::ProcessingTime).map(|now| now.saturating_sub(shift))
@@ -238,7 +245,7 @@ impl<R: Recorder> Table<R> {
     /// "Now" as the event sees it (SEMANTICS §1.8).
     fn seen_now(&self, moment: &Moment) -> Option<i64> {
         match self.config.options.clock {
-            ClockKind::EventTime => moment.watermark.max(Some(moment.event_ts)),
+            ClockKind::EventTime => self.clock(moment).max(Some(moment.event_ts)),
             ClockKind::ProcessingTime => self.clock(moment),
         }
     }
