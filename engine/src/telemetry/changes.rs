@@ -11,6 +11,8 @@ use super::heavy::Heavy;
 
 /// Wall time after which the keys are counted anew; the counts before stay for as long again.
 const TURN_MILLIS: i64 = 300_000;
+/// Wall time between two listings: figures are copied out more often than they are reported.
+const LISTING_MILLIS: i64 = 1_000;
 /// Keys that are remembered in readable form.
 const NAMES_MAX: usize = 64;
 
@@ -46,6 +48,8 @@ pub(crate) struct Changes {
     now: Turn,
     before: Turn,
     value_bytes: Dense,
+    /// The last listing and when it was made.
+    listed: Option<(i64, HotKeys)>,
     read_key: Option<ReadKey>,
     names: BTreeMap<u64, String>,
     /// Changes and bytes from which on a key is remembered: what the last one listed had.
@@ -85,8 +89,19 @@ impl Changes {
         self.value_bytes.pack()
     }
 
-    /// The hottest keys of the last five to ten minutes; `wall` in ms.
+    /// The hottest keys of the last five to ten minutes, as of a second ago at most; `wall` in ms.
     pub(crate) fn hot_keys(&mut self, wall: i64) -> HotKeys {
+        if let Some((at, hot)) = &self.listed
+            && (*at..at.saturating_add(LISTING_MILLIS)).contains(&wall)
+        {
+            return hot.clone();
+        }
+        let hot = self.list_anew(wall);
+        self.listed = Some((wall, hot.clone()));
+        hot
+    }
+
+    fn list_anew(&mut self, wall: i64) -> HotKeys {
         let since = *self.now.since_millis.get_or_insert(wall);
         if wall.saturating_sub(since) >= TURN_MILLIS {
             std::mem::swap(&mut self.now, &mut self.before);
@@ -116,19 +131,20 @@ impl Changes {
     }
 
     fn list(&self, now: &Heavy, before: &Heavy) -> HotList {
-        let mut amounts: BTreeMap<u64, u64> = BTreeMap::new();
-        for (hash, amount) in now.entries().into_iter().chain(before.entries()) {
-            *amounts.entry(hash).or_default() += amount;
+        let mut amounts = now.entries();
+        for (hash, amount) in &mut amounts {
+            *amount += before.amount(*hash);
         }
-        let name = |hash: u64| self.names.get(&hash).cloned();
-        let keys = amounts.into_iter();
-        let mut list = HotList {
-            keys: keys.map(|(hash, amount)| HotKey { hash, key: name(hash), amount }).collect(),
+        let only_before = |(hash, _): &(u64, u64)| now.amount(*hash) == 0;
+        amounts.extend(before.entries().into_iter().filter(only_before));
+        amounts.sort_unstable_by_key(|(hash, amount)| (std::cmp::Reverse(*amount), *hash));
+        amounts.truncate(HotList::KEYS_MAX);
+        let key = |(hash, amount)| HotKey { hash, key: self.names.get(&hash).cloned(), amount };
+        HotList {
+            keys: amounts.into_iter().map(key).collect(),
             total: now.total() + before.total(),
             error: now.error() + before.error(),
-        };
-        list.add(&HotList::default());
-        list
+        }
     }
 }
 
@@ -156,7 +172,7 @@ mod tests {
         // the former turn still counts, the one before it does not
         changes.hot_keys(TURN_MILLIS);
         changes.add(&change(2, 3, 1));
-        let hot = changes.hot_keys(TURN_MILLIS + 1);
+        let hot = changes.hot_keys(TURN_MILLIS + LISTING_MILLIS);
         assert_eq!((first(&hot.by_changes), hot.since_millis), (Some((1, 10)), Some(0)));
         let hot = changes.hot_keys(2 * TURN_MILLIS);
         assert_eq!((first(&hot.by_changes), hot.since_millis), (Some((2, 3)), Some(TURN_MILLIS)));
@@ -171,11 +187,11 @@ mod tests {
         for key in 0..100 {
             changes.add(&change(key, key, 1));
         }
-        changes.hot_keys(1);
+        changes.hot_keys(LISTING_MILLIS);
         for key in 90..100 {
             changes.add(&change(key, 1_000, 1_000));
         }
-        let hot = changes.hot_keys(2);
+        let hot = changes.hot_keys(2 * LISTING_MILLIS);
         assert!(hot.by_changes.keys.iter().all(|key| key.key.as_deref() == Some("key k")));
         assert!(changes.names.len() <= 2 * HotList::KEYS_MAX);
     }

@@ -23,6 +23,9 @@ struct Counter {
 #[derive(Clone, Debug)]
 pub(crate) struct Heavy {
     counters: Box<[Counter]>,
+    /// Where a purge puts what it works on: it must not allocate on the record path.
+    survivors: Vec<Counter>,
+    amounts: Vec<u64>,
     used: usize,
     error: u64,
     total: u64,
@@ -31,7 +34,8 @@ pub(crate) struct Heavy {
 impl Default for Heavy {
     fn default() -> Self {
         let counters = vec![Counter::default(); SLOTS].into_boxed_slice();
-        Self { counters, used: 0, error: 0, total: 0 }
+        let (survivors, amounts) = (Vec::new(), Vec::new());
+        Self { counters, survivors, amounts, used: 0, error: 0, total: 0 }
     }
 }
 
@@ -65,16 +69,22 @@ impl Heavy {
 
     #[cold]
     fn purge(&mut self) {
-        let all = self.entries();
-        let mut amounts: Vec<u64> = all.iter().map(|(_, amount)| *amount).collect();
+        let mut amounts = std::mem::take(&mut self.amounts);
+        let used = self.counters.iter().filter(|counter| counter.amount > 0);
+        amounts.extend(used.map(|counter| counter.amount));
         let (_, median, _) = amounts.select_nth_unstable(self.used / 2);
         let median = *median;
+        amounts.clear();
+        self.amounts = amounts;
         self.error = self.error.saturating_add(median);
+        let mut survivors = std::mem::take(&mut self.survivors);
+        survivors.extend(self.counters.iter().filter(|counter| counter.amount > median));
         self.counters.fill(Counter::default());
         self.used = 0;
-        for (hash, amount) in all {
-            self.count(hash, amount.saturating_sub(median));
+        for Counter { hash, amount } in survivors.drain(..) {
+            self.count(hash, amount - median);
         }
+        self.survivors = survivors;
     }
 
     /// All counters.

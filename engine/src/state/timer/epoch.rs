@@ -39,17 +39,18 @@ impl TimerTable {
         self.resolve()?;
         self.bury_fired(epoch);
         self.encode_changes();
-        let taken = self.overlay.take(|_| true);
-        for (key, slot) in &taken {
+        let all = self.overlay.select(|_| true);
+        for (key, slot) in &all {
             self.note_stored(key, slot.stamp);
         }
-        let rows: Vec<_> =
-            taken.iter().map(|(key, slot)| (key, slot, row_of(slot.stamp))).collect();
+        let rows: Vec<_> = all.iter().map(|(key, slot)| (key, slot, row_of(slot.stamp))).collect();
         let changes = rows.iter().map(|(key, slot, row)| {
             let row = slot.pending.then_some(row.as_slice());
             (slot.epoch, &***key, row)
         });
-        self.overflow.put(changes)
+        self.overflow.put(changes)?;
+        self.overlay.forget(|_| true);
+        Ok(())
     }
 
     /// Turns what fired and is not below the cut-off into removals of rows.
@@ -171,10 +172,11 @@ impl TimerTable {
     /// Moves committed changes to the store.
     fn write_committed(&mut self) -> Result<(), Error> {
         let committed = self.committed;
-        let taken = self.overlay.take(|slot| slot.epoch <= committed);
+        let is_committed = |slot: &Slot| slot.epoch <= committed;
+        let due = self.overlay.select(is_committed);
         let reaches_store =
             |(_, slot): &&(RowKey, Slot)| slot.pending || slot.below != Below::Absent;
-        let rows: Vec<_> = taken
+        let rows: Vec<_> = due
             .iter()
             .filter(reaches_store)
             .map(|(key, slot)| (key, slot, row_of(slot.stamp)))
@@ -189,9 +191,14 @@ impl TimerTable {
         // an older row of the same key may still be in the overflow, which is read first
         if self.overflow.is_empty() {
             let changes: Vec<Change<'_>> = changes.collect();
-            if changes.is_empty() { Ok(()) } else { self.store.apply_sorted(&changes) }
+            if !changes.is_empty() {
+                self.store.apply_sorted(&changes)?;
+            }
         } else {
-            self.overflow.put(changes.map(|(key, row)| (0, key, row)))
+            self.overflow.put(changes.map(|(key, row)| (0, key, row)))?;
         }
+        // not before: a checkpoint that fails is no end of the job, and these are nowhere else
+        self.overlay.forget(is_committed);
+        Ok(())
     }
 }

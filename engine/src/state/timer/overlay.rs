@@ -102,18 +102,21 @@ impl Overlay {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes out the slots that `moves` holds of, sorted by key.
-    pub(super) fn take(&mut self, moves: impl Fn(&Slot) -> bool) -> Vec<(RowKey, Slot)> {
-        let mut taken = Vec::new();
+    /// The slots that `moves` holds of, sorted by key.
+    pub(super) fn select(&self, moves: impl Fn(&Slot) -> bool) -> Vec<(RowKey, Slot)> {
+        let due = self.slots.iter().filter(|(_, slot)| moves(slot));
+        due.map(|(key, slot)| (RowKey::clone(key), *slot)).collect()
+    }
+
+    /// Drops the slots that `moves` holds of.
+    pub(super) fn forget(&mut self, moves: impl Fn(&Slot) -> bool) {
         let bytes = &mut self.bytes;
         self.slots.retain(|key, slot| {
             let goes = moves(slot);
             if goes {
                 *bytes -= SLOT_BYTES + key.len();
-                taken.push((RowKey::clone(key), *slot));
             }
             !goes
         });
-        taken
     }
 }

@@ -452,3 +452,24 @@ fn a_full_head_does_not_read_what_has_fired() {
     expected.push((10, 3));
     assert_eq!(fired, expected);
 }
+
+/// §4.2: a checkpoint that fails is no end of the job, so what it could not write stays in hand and
+/// comes with the next one.
+#[test]
+fn a_failed_write_back_keeps_what_it_had_in_hand() {
+    let mut bench = Bench::new(ClockKind::EventTime, 1 << 20, 100);
+    let table = &mut bench.table;
+    for key in 0..5 {
+        table.register(&row_key(key), 10 + i64::from(key), 1, here()).unwrap();
+    }
+    table.barrier(1, |_| Ok(())).unwrap();
+    table.committed(1).unwrap();
+    let nowhere = RocksStore::new(Arc::clone(&bench.db), "not there".into());
+    let store = std::mem::replace(&mut table.store, nowhere);
+    assert!(table.write_back().is_err());
+    assert!(table.resident_bytes() > 0);
+    table.store = store;
+    assert_eq!(table.store_rows().len(), 0);
+    table.write_back().unwrap();
+    assert_eq!((table.store_rows().len(), table.resident_bytes()), (5, 0));
+}
