@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use stateward_model::Name;
 use stateward_model::breaker::Action;
 use stateward_model::wire::{Command, Order};
 
@@ -118,15 +117,8 @@ impl ControlClient {
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
-        let name = |n: &str| Name::new(n).map_err(|e| Error::Declaration(e.to_string()));
-        let order = Command {
-            version: 0,
-            operator: name(operator)?,
-            state: name(state)?,
-            order,
-            actor: actor.to_owned(),
-            reason: reason.to_owned(),
-        };
+        let order = Command::local((operator, state), order, actor, reason)
+            .map_err(|e| Error::Declaration(e.to_string()))?;
         match self.call(What::Order { order })? {
             Outcome::Done => Ok(()),
             other => Err(self.unexpected(&other)),

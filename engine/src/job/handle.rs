@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stateward_model::Name;
 use stateward_model::breaker::{Action, Policy};
 use stateward_model::wire::{Command, Hello, Order, Report};
 
@@ -123,15 +122,8 @@ impl JobHandle {
         actor: &str,
         reason: &str,
     ) -> Result<(), Error> {
-        let name = |n: &str| Name::new(n).map_err(|e| Error::Declaration(e.to_string()));
-        let command = Command {
-            version: 0,
-            operator: name(operator)?,
-            state: name(state)?,
-            order,
-            actor: actor.to_owned(),
-            reason: reason.to_owned(),
-        };
+        let command = Command::local((operator, state), order, actor, reason)
+            .map_err(|e| Error::Declaration(e.to_string()))?;
         let order = lock(&self.governing).order(&command)?;
         taken(order)
     }

@@ -2,9 +2,6 @@
 
 use crate::store::{CACHE_BYTES_MIN, CachePool, RocksOptions};
 
-/// Smallest budget: below it rows would only be moved about.
-pub(super) const MEMORY_BYTES_MIN: usize = 8 << 20;
-
 /// How much may be held in memory, and by what.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {

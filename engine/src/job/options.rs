@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::coordinator::Pace;
-use super::memory::{MEMORY_BYTES_MIN, Memory};
+use super::memory::Memory;
 use super::restore::Restore;
 use crate::agent::Transport;
 use crate::cleanup::CleanupOptions;
@@ -32,6 +32,8 @@ impl RunOptions {
     /// Most checkpoints that are kept.
     pub const CHECKPOINTS_KEPT_MAX: usize = 100;
 
+    /// Smallest `memory.total`: below it rows would only be moved about.
+    pub const MEMORY_BYTES_MIN: usize = 8 << 20;
     /// Memory of a job unless it is told otherwise.
     pub const MEMORY_BYTES: usize = 256 << 20;
 
@@ -116,11 +118,11 @@ impl RunOptions {
     }
 
     /// Sets `memory.total`: bytes that write caches, memtables and block cache of the whole job share,
-    /// at least 8 MiB; default [`RunOptions::MEMORY_BYTES`]. States that are busy get what others leave.
+    /// at least [`RunOptions::MEMORY_BYTES_MIN`]; default [`RunOptions::MEMORY_BYTES`]. States that are busy get what others leave.
     /// States on the heap are held whole; the write caches of the others get what they leave.
     #[must_use]
     pub fn memory_bytes(mut self, total: usize) -> Self {
-        self.memory.total_bytes = total.max(MEMORY_BYTES_MIN);
+        self.memory.total_bytes = total.max(Self::MEMORY_BYTES_MIN);
         self
     }
 

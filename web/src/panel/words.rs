@@ -137,7 +137,7 @@ words! {
     changelog: "changelog" | "变更日志";
     pinned: "held by checkpoints alone" | "仅由检查点持有";
     other_files: "spills, journals and the rest" | "溢写、日志及其他";
-    folder_size: "Folder: what du says" | "目录：du 统计值";
+    folder_size: "Folder: all its files" | "目录：全部文件";
     last_full: "Checkpoint: the last full one" | "检查点：最近一次完整检查点";
     uploaded: "Uploaded: written for the last one" | "上传：最近一次新写入";
     folder_note: "A file that a checkpoint shares with the running job is counted once." | "检查点与运行作业共享的文件只计一次。";

@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::breaker::{Action, Policy};
-use crate::identity::Name;
+use crate::identity::{Name, NameError};
 
 /// What the server wants of one state: the latest version of each class of orders wins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,28 @@ pub struct Command {
     pub actor: String,
     /// Why.
     pub reason: String,
+}
+
+impl Command {
+    /// An order that somebody gives to the engine itself, without a server, and so without a version.
+    ///
+    /// # Errors
+    /// Where operator or state is no name.
+    pub fn local(
+        (operator, state): (&str, &str),
+        order: Order,
+        actor: &str,
+        reason: &str,
+    ) -> Result<Self, NameError> {
+        Ok(Self {
+            version: 0,
+            operator: Name::new(operator)?,
+            state: Name::new(state)?,
+            order,
+            actor: actor.to_owned(),
+            reason: reason.to_owned(),
+        })
+    }
 }
 
 /// What a person, or a rule, wants to happen to a state.

@@ -18,7 +18,7 @@ pub struct FolderSample {
 }
 
 impl FolderSample {
-    /// All of it: what `du` says.
+    /// All of it.
     pub fn total_bytes(&self) -> u64 {
         self.state_bytes + self.changelog_bytes + self.checkpoint_bytes + self.other_bytes
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use stateward_engine::{HttpTransport, Job, JobHandle, Transport};
+use stateward_engine::{HttpTransport, Job, JobHandle, RunOptions, Transport};
 use stateward_jobs::{JobRequest, JobSpec};
 
-use crate::{Failure, Output, restore, serve, start};
+use crate::{Failure, Output, restore, serve, start, unit};
 
 /// Which job, on which data.
 #[derive(Debug, Args)]
@@ -42,12 +42,25 @@ pub(crate) struct Arguments {
     /// How the preview is printed.
     #[arg(long, value_enum, default_value_t, requires = "preview")]
     output: Output,
+    /// Memory that write caches, memtables and block cache share (`memory.total`), such as 512MiB; at
+    /// least 8MiB.
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "256MiB")]
+    memory: usize,
     /// Server to report to: the URL that it printed, token included.
     #[arg(long, value_name = "URL", env = "STATEWARD_SERVER")]
     server: Option<String>,
     /// Token of the server, where the URL has none.
     #[arg(long, value_name = "TOKEN", env = "STATEWARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
+}
+
+/// Reads `memory.total`.
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = unit::parse_bytes(text)?;
+    if bytes < RunOptions::MEMORY_BYTES_MIN {
+        return Err("a job needs at least 8MiB".to_owned());
+    }
+    Ok(bytes)
 }
 
 /// Splits `name=value`.
@@ -118,7 +131,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Arc::new(HttpTransport::new(url, arguments.token.as_deref()));
         transport
     });
-    let options = arguments.restore.apply(start::options(&arguments.of.data_dir, transport));
+    let options = start::options(&arguments.of.data_dir, transport).memory_bytes(arguments.memory);
+    let options = arguments.restore.apply(options);
     if arguments.preview {
         return restore::preview(&built, &options, arguments.output);
     }

@@ -86,6 +86,22 @@ fn date(day: i64) -> (i64, i64, i64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
+/// Reads a size in bytes, with KiB, MiB or GiB behind it or nothing.
+pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim() {
+        "" | "B" => Some(0),
+        "KiB" => Some(10),
+        "MiB" => Some(20),
+        "GiB" => Some(30),
+        _ => None,
+    };
+    let number: Option<usize> = number.parse().ok();
+    let bytes = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "write a whole number with KiB, MiB or GiB, such as 512MiB".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +119,15 @@ mod tests {
         assert_eq!(instant(1_796_061_800_543), "2026-11-30 18:03:20.543 UTC");
         assert_eq!(instant(951_782_400_000), "2000-02-29 00:00:00.000 UTC");
         assert_eq!(instant(i64::MIN), format!("{} ms", i64::MIN));
+    }
+
+    #[test]
+    fn sizes_have_binary_units() {
+        for (text, bytes) in [("7", 7), ("8 MiB", 8 << 20), ("1GiB", 1 << 30), ("3KiB", 3_072)] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "MiB", "1.5GiB", "1GB", "-1", "99999999999999999999", "99999999999GiB"] {
+            assert!(parse_bytes(text).unwrap_err().contains("512MiB"), "{text}");
+        }
     }
 }
