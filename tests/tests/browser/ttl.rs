@@ -39,12 +39,10 @@ async fn a_ttl_is_previewed_set_and_reverted() -> Result<()> {
 
 /// Loads the tab anew until it says this; an order takes a moment to reach every shard.
 async fn in_force(browser: &Browser, page: &str, part: &str) -> Result<()> {
-    for _ in 0..60 {
+    let look = async || {
         browser.open(&format!("{page}?tab=ttl")).await?;
-        if browser.wait_for_text("main", "In force").await?.contains(part) {
-            return Ok(());
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    }
-    anyhow::bail!("the tab never said {part:?}")
+        let text = browser.wait_for_text("main", "In force").await?;
+        Ok(text.contains(part).then_some(()))
+    };
+    browser.until(format!("the tab says {part:?}"), look).await
 }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use stateward_model::{Histogram, bucket_lower_bound};
 
+use super::table::{Column, bar, table};
 use crate::format;
 
 /// Buckets of a row: a doubling.
@@ -39,7 +40,7 @@ pub(super) fn bars(
     if most == 0 {
         return view! { <p class="quiet">{empty}</p> }.into_any();
     }
-    let share = |count: u64| format!("{:.1}", count as f64 / most as f64 * 100.0);
+    let share = |count: u64| count as f64 / most as f64;
     let rows = rows
         .into_iter()
         .map(|(end, count)| {
@@ -47,26 +48,14 @@ pub(super) fn bars(
                 <tr>
                     <th scope="row">"<\u{202f}" {below(end)}</th>
                     <td class="num">
-                        <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                            <rect width=share(count) height="8"></rect>
-                        </svg>
+                        {bar(share(count))}
                         {format::exact(count)}
                     </td>
                 </tr>
             }
         })
         .collect_view();
-    view! {
-        <div class="scroll">
-            <table class="narrow">
-                <thead>
-                    <tr><th scope="col">{head.0}</th><th scope="col" class="num">{head.1}</th></tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    table("narrow", &[Column::Text(head.0), Column::Number(head.1)], rows.into_any())
 }
 
 #[cfg(test)]

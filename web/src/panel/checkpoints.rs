@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use stateward_model::wire::{CheckpointFailure, CheckpointKind, CheckpointRun};
 
 use super::Page;
+use super::table::{Column, table};
 use crate::format;
 
 /// Checkpoints that are listed.
@@ -40,25 +41,7 @@ pub(super) fn checkpoints(page: Page<'_>) -> AnyView {
         <section>
             <h2>{words.checkpoints}</h2> {waits}
             <p class="quiet small">{summary}</p>
-            <div class="scroll">
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{words.when}</th>
-                            <th scope="col" class="num">{words.epoch}</th>
-                            <th scope="col">{words.sort}</th>
-                            <th scope="col" class="num">{words.took}</th>
-                            <th scope="col" class="num">{words.stood_still}</th>
-                            <th scope="col" class="num">{words.logical_size}</th>
-                            <th scope="col" class="num">{words.written_new}</th>
-                            <th scope="col" class="num">{words.linked}</th>
-                            <th scope="col" class="num">{words.left_out}</th>
-                            <th scope="col">{words.result}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table("", &[Column::Text(words.when), Column::Number(words.epoch), Column::Text(words.sort), Column::Number(words.took), Column::Number(words.stood_still), Column::Number(words.logical_size), Column::Number(words.written_new), Column::Number(words.linked), Column::Number(words.left_out), Column::Text(words.result)], rows.into_any())}
         </section>
     }
     .into_any()

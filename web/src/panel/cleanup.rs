@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use stateward_model::wire::CleanupStrategy;
 
+use super::table::{Column, table};
 use super::{Page, fact, order};
 use crate::format;
 
@@ -73,21 +74,7 @@ pub(super) fn cleanup(page: Page<'_>) -> AnyView {
             {fact(words.l0_files, format::exact(sample.l0_files))}
             {paused.map(|until| fact(words.paused, until))}
         </tbody></table>
-        <div class="scroll">
-            <table>
-                <thead>
-                    <tr>
-                        <th scope="col">{words.strategy}</th>
-                        <th scope="col" class="num">{words.runs}</th>
-                        <th scope="col" class="num">{words.rows}</th>
-                        <th scope="col" class="num">{words.got_back}</th>
-                        <th scope="col" class="num">{words.read}</th>
-                        <th scope="col" class="num">{words.time}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+        {table("", &[Column::Text(words.strategy), Column::Number(words.runs), Column::Number(words.rows), Column::Number(words.got_back), Column::Number(words.read), Column::Number(words.time)], rows.into_any())}
         <details><summary>{words.dry_run}</summary>{order(page, "dry_run", words.dry_run, "primary", none())}</details>
         <details><summary>{words.clean_now}</summary>{order(page, "clean", words.clean_now, "primary", none())}</details>
         {pause}

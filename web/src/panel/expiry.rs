@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use stateward_model::wire::EXPIRY_EDGES_MILLIS;
 
 use super::Page;
+use super::table::{Column, bar, table};
 use crate::format;
 
 /// The section; nothing for a state without a TTL.
@@ -14,7 +15,7 @@ pub(super) fn expiry(page: Page<'_>) -> AnyView {
         return ().into_any();
     }
     let most = sample.due.iter().chain(&sample.overdue).map(|part| part.entries).max().unwrap_or(0);
-    let share = |entries: u64| entries as f64 / most.max(1) as f64 * 100.0;
+    let share = |entries: u64| entries as f64 / most.max(1) as f64;
     let edges = EXPIRY_EDGES_MILLIS.into_iter().map(Some).chain([None]);
     let rows = edges
         .zip(&sample.due)
@@ -28,9 +29,7 @@ pub(super) fn expiry(page: Page<'_>) -> AnyView {
                 <tr>
                     <th scope="row">{name}</th>
                     <td class="num">
-                        <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                            <rect width=format!("{:.1}", share(due.entries)) height="8"></rect>
-                        </svg>
+                        {bar(share(due.entries))}
                         {format::exact(due.entries)}
                     </td>
                     <td class="num">{format::bytes(due.bytes as f64)}</td>
@@ -44,20 +43,7 @@ pub(super) fn expiry(page: Page<'_>) -> AnyView {
         <section>
             <h2>{words.expiry}</h2>
             <p class="quiet small">{words.expiry_note}</p>
-            <div class="scroll">
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{words.within}</th>
-                            <th scope="col" class="num">{words.will_expire}</th>
-                            <th scope="col" class="num">{words.bytes}</th>
-                            <th scope="col" class="num">{words.overdue_since}</th>
-                            <th scope="col" class="num">{words.bytes}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table("", &[Column::Text(words.within), Column::Number(words.will_expire), Column::Number(words.bytes), Column::Number(words.overdue_since), Column::Number(words.bytes)], rows.into_any())}
         </section>
     }
     .into_any()

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use stateward_model::wire::HotList;
 
 use super::Page;
+use super::table::{Column, bar, table};
 use crate::format;
 
 /// The section.
@@ -53,9 +54,7 @@ fn list(
                     <td class="mono" title=hash>{shown}</td>
                     <td class="num">{amount(key.amount)}</td>
                     <td class="num">
-                        <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                            <rect width=format!("{:.1}", share * 100.0) height="8"></rect>
-                        </svg>
+                        {bar(share)}
                         {format::percent(share)}
                     </td>
                 </tr>
@@ -68,18 +67,7 @@ fn list(
     view! {
         <section>
             <h3>{name}</h3>
-            <div class="scroll">
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{words.key}</th>
-                            <th scope="col" class="num">{words.amount}</th>
-                            <th scope="col" class="num">{words.share}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table("", &[Column::Text(words.key), Column::Number(words.amount), Column::Number(words.share)], rows.into_any())}
             {error}
         </section>
     }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::Page;
+use super::table::{Column, table};
 use crate::format;
 
 /// The section; nothing for a state of which nothing is demanded.
@@ -36,19 +37,7 @@ pub(super) fn invariants(page: Page<'_>) -> AnyView {
     view! {
         <section>
             <h2>{words.business_checks}</h2>
-            <div class="scroll">
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{words.must_hold}</th>
-                            <th scope="col" class="num">{words.checked}</th>
-                            <th scope="col" class="num">{words.violations}</th>
-                            <th scope="col">{words.last_violation}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table("", &[Column::Text(words.must_hold), Column::Number(words.checked), Column::Number(words.violations), Column::Text(words.last_violation)], rows.into_any())}
         </section>
     }
     .into_any()

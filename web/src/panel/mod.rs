@@ -2,6 +2,7 @@
 //! what is read, and forms that need no script, cost the hydrated bundle nothing.
 
 mod words;
+mod table;
 mod ttl;
 mod cleanup;
 mod orders;

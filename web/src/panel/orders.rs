@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use stateward_model::wire::CommandPhase;
 
 use super::Page;
+use super::table::{Column, table};
 use crate::format;
 
 /// The section.
@@ -44,20 +45,7 @@ pub(super) fn orders(page: Page<'_>) -> AnyView {
     view! {
         <section>
             <h2>{words.orders}</h2>
-            <div class="scroll">
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{words.when}</th>
-                            <th scope="col">{words.order}</th>
-                            <th scope="col">{words.who_and_why}</th>
-                            <th scope="col">{words.phase}</th>
-                            <th scope="col">{words.result}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table("", &[Column::Text(words.when), Column::Text(words.order), Column::Text(words.who_and_why), Column::Text(words.phase), Column::Text(words.result)], rows.into_any())}
         </section>
     }
     .into_any()

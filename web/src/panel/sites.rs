@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use stateward_model::view::StateDetail;
 use stateward_model::wire::{AccessKind, SiteSample};
 
+use super::table::{Column, bar, table};
 use crate::component::Empty;
 use crate::format;
 use crate::i18n::use_words;
@@ -58,9 +59,7 @@ fn Lines(
                     <td><code class="site">{site.site}</code>{name}</td>
                     <td>{kind}</td>
                     <td class="num">
-                        <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                            <rect width=format!("{:.1}", share * 100.0) height="8"></rect>
-                        </svg>
+                        {bar(share)}
                         {format::percent(share)}
                     </td>
                     <td class="num">{format::exact(site.count)}</td>
@@ -69,21 +68,15 @@ fn Lines(
             }
         })
         .collect_view();
-    view! {
-        <div class="scroll">
-            <table>
-                <thead>
-                    <tr>
-                        <th scope="col">{words.line}</th>
-                        <th scope="col">{words.kind}</th>
-                        <th scope="col" class="num">{words.share}</th>
-                        <th scope="col" class="num">{words.count}</th>
-                        <th scope="col" class="num">{words.bytes}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    table(
+        "",
+        &[
+            Column::Text(words.line),
+            Column::Text(words.kind),
+            Column::Number(words.share),
+            Column::Number(words.count),
+            Column::Number(words.bytes),
+        ],
+        rows.into_any(),
+    )
 }
