@@ -11,6 +11,7 @@ use crate::unit::{bytes, count, duration, instant, percent};
 use crate::{Failure, Output, start};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RestoreArguments {
     /// Starts from a savepoint, or from the folder of a checkpoint; the job's folder must hold nothing
     /// yet.
@@ -25,6 +26,12 @@ pub(crate) struct RestoreArguments {
     /// Lets the clocks of processing-time states go after the wall clock by the outage.
     #[arg(long, requires = "from")]
     compensate_downtime: bool,
+    /// Says what restoring would do, state by state, and does nothing.
+    #[arg(long, requires = "from")]
+    pub(crate) preview: bool,
+    /// How the preview is printed.
+    #[arg(long, value_enum, default_value_t, requires = "preview")]
+    output: Output,
 }
 
 impl RestoreArguments {
@@ -48,20 +55,20 @@ impl RestoreArguments {
         }
         options
     }
-}
 
-/// Prints what a restore would do; the answer is no where it would be refused.
-pub(crate) fn preview(job: &Job, options: &RunOptions, output: Output) -> Result<(), Failure> {
-    let found = job.preview_restore(options).map_err(start::failure)?;
-    let text = match output {
-        Output::Table => report(&found),
-        Output::Json => serde_json::to_string_pretty(&found).map_err(Failure::unable)? + "\n",
-    };
-    std::io::stdout().write_all(text.as_bytes()).map_err(Failure::unable)?;
-    if found.refusals.is_empty() {
-        return Ok(());
+    /// Prints what a restore would do; the answer is no where it would be refused.
+    pub(crate) fn print_preview(&self, job: &Job, options: &RunOptions) -> Result<(), Failure> {
+        let found = job.preview_restore(options).map_err(start::failure)?;
+        let text = match self.output {
+            Output::Table => report(&found),
+            Output::Json => serde_json::to_string_pretty(&found).map_err(Failure::unable)? + "\n",
+        };
+        std::io::stdout().write_all(text.as_bytes()).map_err(Failure::unable)?;
+        if found.refusals.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::no(format!("it would be refused: {}", advice(&found))))
     }
-    Err(Failure::no(format!("it would be refused: {}", advice(&found))))
 }
 
 /// The refusals, with the flags that mean it.

@@ -9,7 +9,7 @@ use clap::Args;
 use stateward_engine::{HttpTransport, Job, JobHandle, RunOptions, Transport};
 use stateward_jobs::{JobRequest, JobSpec};
 
-use crate::{Failure, Output, restore, serve, start, unit};
+use crate::{Failure, restore, serve, start, unit};
 
 /// Which job, on which data.
 #[derive(Debug, Args)]
@@ -36,12 +36,6 @@ pub(crate) struct Arguments {
     pub(crate) of: JobArguments,
     #[command(flatten)]
     restore: restore::RestoreArguments,
-    /// Says what restoring would do, state by state, and does nothing.
-    #[arg(long, requires = "from")]
-    preview: bool,
-    /// How the preview is printed.
-    #[arg(long, value_enum, default_value_t, requires = "preview")]
-    output: Output,
     /// Memory that write caches, memtables and block cache share (`memory.total`), such as 512MiB; at
     /// least 8MiB.
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "256MiB")]
@@ -133,8 +127,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let options = start::options(&arguments.of.data_dir, transport).memory_bytes(arguments.memory);
     let options = arguments.restore.apply(options);
-    if arguments.preview {
-        return restore::preview(&built, &options, arguments.output);
+    if arguments.restore.preview {
+        return arguments.restore.print_preview(&built, &options);
     }
     let handle = built.start(options).map_err(start::failure)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::unable)?;

@@ -57,12 +57,6 @@ enum Command {
         of: run::JobArguments,
         #[command(flatten)]
         restore: restore::RestoreArguments,
-        /// Says what restoring would do, state by state, and does nothing.
-        #[arg(long, requires = "from")]
-        preview: bool,
-        /// How the preview is printed.
-        #[arg(long, value_enum, default_value_t, requires = "preview")]
-        output: Output,
     },
     /// Trips the write breaker of a state until it is reset.
     Trip {
@@ -166,7 +160,7 @@ fn answer(command: &Command) -> Result<String, Failure> {
             let made = job.client().stop_with_savepoint(Some(path)).map_err(failure)?;
             Ok(written(&made) + "the job has ended with it\n")
         }
-        Command::Restore { job, of, restore, preview, output } => {
+        Command::Restore { job, of, restore } => {
             if !restore.is_given() {
                 return Err(Failure::usage(
                     "what from? give --from PATH, a savepoint or a checkpoint",
@@ -174,8 +168,8 @@ fn answer(command: &Command) -> Result<String, Failure> {
             }
             let built = run::build(job, of)?;
             let options = restore.apply(start::options(&of.data_dir, None));
-            if *preview {
-                return restore::preview(&built, &options, *output).map(|()| String::new());
+            if restore.preview {
+                return restore.print_preview(&built, &options).map(|()| String::new());
             }
             let done = built.restore(&options).map_err(start::failure)?;
             Ok(format!("{done}\nit goes on with: stateward run {job}\n"))
