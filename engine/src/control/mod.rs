@@ -24,4 +24,4 @@ pub use list::{JobSummary, list_jobs};
 pub use protocol::JobStatus;
 
 pub(crate) use protocol::{Outcome, What};
-pub(crate) use socket::{Serve, serve};
+pub(crate) use socket::{Serve, listen, serve};

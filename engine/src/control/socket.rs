@@ -26,14 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Does what is asked for.
 pub(crate) type Serve = Arc<dyn Fn(What) -> Outcome + Send + Sync>;
 
-/// Listens in a job's folder, which this process has locked, until `shards` closes; waits for what is
-/// being answered then, so that a savepoint of the last epoch is written.
+/// Answers whoever comes until `shards` closes; waits for what is being answered then, so that a
+/// savepoint of the last epoch is written.
 pub(crate) fn serve(
+    listener: &UnixListener,
     job_dir: &Path,
     answer: &Serve,
     shards: &Receiver<Infallible>,
 ) -> Result<(), Error> {
-    let listener = listen(job_dir)?;
     let mut connections: Vec<JoinHandle<()>> = Vec::new();
     loop {
         connections.retain(|connection| !connection.is_finished());
@@ -62,9 +62,9 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// Binds under another name first, so that nobody can connect before the mode is set; what a killed
-/// run left behind is replaced.
-fn listen(job_dir: &Path) -> Result<UnixListener, Error> {
+/// Opens the socket in a job's folder, which this process has locked. Binds under another name first,
+/// so that nobody can connect before the mode is set; what a killed run left behind is replaced.
+pub(crate) fn listen(job_dir: &Path) -> Result<UnixListener, Error> {
     const FRESH: &str = ".control.new";
     let (fresh, socket) = (ShortPath::of(job_dir, FRESH)?, job_dir.join(SOCKET));
     let refused = |action| Error::io(action, &socket);

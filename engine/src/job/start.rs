@@ -29,7 +29,7 @@ use crate::checkpoint::{
     checkpoints,
 };
 use crate::cleanup::{Cleaner, CleanupGovernor, SharedRequests};
-use crate::control::serve;
+use crate::control::{listen, serve};
 use crate::error::Error;
 use crate::policy::{ProcessingClock, ShardClock, TtlGovernor};
 use crate::state::{SharedGate, SharedTtl, StateConfig};
@@ -193,30 +193,40 @@ impl Starting {
             govern(&shared, &control, link.as_ref(), &shards_alive)
         })?);
         let savepoints = Savepoints::new(self.folder.path.clone(), Arc::clone(&self.control));
-        threads.push(self.local_control(&governing, &savepoints, alive_for_local)?);
+        threads.extend(self.local_control(&governing, &savepoints, alive_for_local)?);
         Ok(JobHandle::new(self.control, governing, savepoints, (work, threads), self.folder))
     }
 
-    /// Starts the thread that listens at the socket in the job's folder. A job works without it: where
-    /// it cannot listen, that is said and nothing else.
+    /// Opens the socket in the job's folder, before anybody knows that the job runs, and starts the
+    /// thread that answers there. A job works without it: where it cannot listen, that is said and
+    /// nothing else.
     fn local_control(
         &self,
         governing: &SharedGoverning,
         savepoints: &Savepoints,
         alive: Receiver<Infallible>,
-    ) -> Result<JoinHandle<()>, Error> {
+    ) -> Result<Option<JoinHandle<()>>, Error> {
+        let (control, clock) = (Arc::clone(&self.control), Arc::clone(&self.options.clock));
+        let failed = move |e: Error| {
+            tracing::warn!("{e}; the job cannot be asked through its folder");
+            control.log.note(clock.as_ref(), "control_failed", e.to_string());
+        };
+        let job_dir = self.folder.path.clone();
+        let listener = match listen(&job_dir) {
+            Ok(listener) => listener,
+            Err(e) => {
+                failed(e);
+                return Ok(None);
+            }
+        };
         let shards = self.manifest.shards;
         let control = Arc::clone(&self.control);
         let answer = answers(control, Arc::clone(governing), savepoints.clone(), shards);
-        let (job_dir, control) = (self.folder.path.clone(), Arc::clone(&self.control));
-        let clock = Arc::clone(&self.options.clock);
-        self.thread("stateward-control", move || {
-            if let Err(e) = serve(&job_dir, &answer, &alive) {
-                tracing::warn!("{e}; the job cannot be asked through its folder");
-                control.log.note(clock.as_ref(), "control_failed", e.to_string());
-            }
+        let thread = self.thread("stateward-control", move || {
+            serve(&listener, &job_dir, &answer, &alive).unwrap_or_else(failed);
             Ok(())
-        })
+        })?;
+        Ok(Some(thread))
     }
 
     fn processing_clock(&self, ttls: &[Arc<SharedTtl>]) -> Result<Arc<ProcessingClock>, Error> {

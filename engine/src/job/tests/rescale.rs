@@ -11,27 +11,27 @@ use super::{options, until};
 use crate::job::{Job, JobBuilder, Watermarks};
 use crate::operator::{Context, Open, Timer};
 use crate::sink::{CollectSink, FileSink};
-use crate::source::{MemorySource, Timed};
+use crate::source::{MemorySource, Source, Timed};
 use crate::state::{
     ListStateDescriptor, MapStateDescriptor, ReducingStateDescriptor, Ttl, ValueStateDescriptor,
 };
 
 const KEYS: u64 = 97;
 
-fn records(count: u64) -> impl Iterator<Item = Timed<u64>> {
+pub(super) fn records(count: u64) -> impl Iterator<Item = Timed<u64>> {
     (0..count).map(|n| Timed { value: n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40, ts: n as i64 })
 }
 
 /// Every kind of state, timers, two nodes with an exchange between, and a file sink.
 fn mixed(count: u64, shards: usize) -> Job {
-    mixed_on(count, shards, false)
+    mixed_on(MemorySource::new(records(count)), shards, false)
 }
 
-/// The same, with every state on the other backend than else where they are swapped.
-pub(super) fn mixed_on(count: u64, shards: usize, swapped: bool) -> Job {
+/// The same over any input, with every state on the other backend than else where they are swapped.
+pub(super) fn mixed_on(numbers: impl Source<u64>, shards: usize, swapped: bool) -> Job {
     let mut job = JobBuilder::new("mixed").parallelism(shards);
     let counted = job
-        .source("numbers", MemorySource::new(records(count)), Watermarks::monotonous())
+        .source("numbers", numbers, Watermarks::monotonous())
         .key_by_owned(|n: &u64| n % KEYS)
         .process("first", move |open: &mut Open<'_, u64>| {
             open.event_time_timers();

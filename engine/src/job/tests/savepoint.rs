@@ -5,16 +5,56 @@ use std::time::Duration;
 
 use stateward_model::breaker::Action;
 
-use super::rescale::{lines, mixed_on, published, stocks};
+use super::rescale::{lines, mixed_on, published, records, stocks};
 use super::{options, until};
+use crate::error::Error;
 use crate::job::{Job, JobBuilder, JobHandle, Watermarks};
 use crate::operator::{Context, Open};
 use crate::savepoint::Savepoint;
 use crate::sink::CollectSink;
-use crate::source::{MemorySource, Timed};
+use crate::source::{MemorySource, Poll, Source, SourceContext, SourceReader, Timed};
 use crate::state::ValueStateDescriptor;
 
 const ALL: u64 = 4_000;
+
+/// Records after which more may come: a job that reads them runs until it is stopped.
+#[derive(Debug)]
+struct Unending(MemorySource<u64>);
+
+struct UnendingReader(Box<dyn SourceReader<u64>>);
+
+impl Source<u64> for Unending {
+    fn open(
+        &self,
+        context: SourceContext,
+        position: Option<&[u8]>,
+    ) -> Result<Box<dyn SourceReader<u64>>, Error> {
+        Ok(Box::new(UnendingReader(self.0.open(context, position)?)))
+    }
+
+    fn detail(&self) -> String {
+        self.0.detail()
+    }
+}
+
+impl SourceReader<u64> for UnendingReader {
+    fn poll(&mut self, out: &mut Vec<Timed<u64>>, max: usize) -> Result<Poll, Error> {
+        let poll = self.0.poll(out, max)?;
+        Ok(if poll == Poll::Finished { Poll::Wait(Duration::from_millis(5)) } else { poll })
+    }
+
+    fn position(&mut self) -> Result<Vec<u8>, Error> {
+        self.0.position()
+    }
+
+    fn position_text(&self) -> String {
+        self.0.position_text()
+    }
+}
+
+fn mixed(shards: usize, swapped: bool) -> Job {
+    mixed_on(MemorySource::new(records(ALL)), shards, swapped)
+}
 
 fn ended(handle: &JobHandle) {
     while !handle.has_ended() {
@@ -34,12 +74,18 @@ enum Made {
 }
 
 /// Runs from `from`, or the beginning, up to somewhere; returns what to go on from.
-fn leg(dir: &Path, from: Option<&Path>, shards: usize, swapped: bool, made: Made) -> PathBuf {
+fn leg(
+    dir: &Path,
+    from: Option<&Path>,
+    (count, shards, swapped): (u64, usize, bool),
+    made: Made,
+) -> PathBuf {
     let mut options = options(dir);
     if let Some(from) = from {
         options = options.restore_from(from);
     }
-    let handle = mixed_on(ALL, shards, swapped).start(options).unwrap();
+    let input = Unending(MemorySource::new(records(count)));
+    let handle = mixed_on(input, shards, swapped).start(options).unwrap();
     until(&handle, "some are applied", |op| op.applied > 300);
     let savepoint = dir.join("here").join("a.savepoint");
     match made {
@@ -69,20 +115,24 @@ fn leg(dir: &Path, from: Option<&Path>, shards: usize, swapped: bool, made: Made
 #[test]
 fn goes_on_anywhere() {
     let whole = tempfile::tempdir().unwrap();
-    let handle = mixed_on(ALL, 1, false).start(options(whole.path())).unwrap();
+    let handle = mixed(1, false).start(options(whole.path())).unwrap();
     ended(&handle);
     let expected = stocks(&handle.figures().states);
     handle.wait().unwrap();
 
     let dirs: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
-    let legs = [(2, false, Made::Stopping), (3, true, Made::Offline), (1, false, Made::Checkpoint)];
+    let legs = [
+        ((1_200, 2, false), Made::Stopping),
+        ((2_400, 3, true), Made::Offline),
+        ((3_600, 1, false), Made::Checkpoint),
+    ];
     let mut from: Option<PathBuf> = None;
-    for (dir, (shards, swapped, made)) in dirs.iter().zip(legs) {
-        from = Some(leg(dir.path(), from.as_deref(), shards, swapped, made));
+    for (dir, (of, made)) in dirs.iter().zip(legs) {
+        from = Some(leg(dir.path(), from.as_deref(), of, made));
     }
     let last = dirs.last().unwrap().path();
     let options = options(last).restore_from(from.unwrap());
-    let handle = mixed_on(ALL, 4, true).start(options).unwrap();
+    let handle = mixed(4, true).start(options).unwrap();
     ended(&handle);
     assert_eq!(stocks(&handle.figures().states), expected);
     handle.wait().unwrap();
