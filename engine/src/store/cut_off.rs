@@ -7,7 +7,7 @@ use stateward_model::key_hash;
 use stateward_model::wire::{CleanupRuns, CleanupStrategy};
 
 use super::recent::KEYS_MAX;
-use crate::codec::{logical_bytes, row_ts};
+use crate::codec::{is_canary, logical_bytes, row_ts};
 use crate::telemetry::Overshoot;
 
 /// A cut-off shared with compactions.
@@ -206,6 +206,10 @@ impl Dropping {
         let ts = row_ts(row);
         if ts > self.limit {
             return false;
+        }
+        // nothing counts it, so its going is not counted either
+        if is_canary(key) {
+            return true;
         }
         let hash = self.cut_off.hash_of(key);
         match self.gone.get_mut(self.rows as usize % KEYS_MAX) {

@@ -13,7 +13,7 @@ use stateward_model::key_hash;
 use stateward_model::wire::{CanaryPhase, CanarySample};
 
 use super::{Moment, Table};
-use crate::codec::{CANARY_GROUP, logical_bytes, row_header};
+use crate::codec::{CANARY_GROUP, row_header};
 use crate::error::Error;
 use crate::telemetry::Recorder;
 
@@ -148,8 +148,6 @@ impl<R: Recorder> Table<R> {
         row_header(stamp, self.config.schema_id, &mut row);
         let slot = self.cache.locate(key_hash(&key), &key)?;
         self.cache.set_row(slot, moment.epoch, Some(&row));
-        // what compactions report of it must not be taken for users' bytes
-        self.written_off_bytes += logical_bytes(&key, &row);
         all.sample.written += 1;
         Ok(Some(Living {
             key,
