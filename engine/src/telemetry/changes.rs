@@ -62,6 +62,12 @@ impl Changes {
         self.read_key = Some(read_key);
     }
 
+    /// Until the next call, no key has two rows.
+    pub(crate) fn begin_round(&mut self) {
+        self.now.changes.begin_round();
+        self.now.bytes.begin_round();
+    }
+
     /// Takes a changed row in.
     #[inline]
     pub(crate) fn add(&mut self, row: &RowChange<'_>) {

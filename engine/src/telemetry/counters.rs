@@ -10,13 +10,14 @@ use super::site::{Access, Site, Sites};
 /// A histogram while it is being filled.
 #[derive(Clone, Debug)]
 pub(crate) struct Dense {
-    counts: Box<[u64]>,
+    // an array, so that no length is read to count
+    counts: Box<[u64; HISTOGRAM_BUCKETS]>,
     sum: u64,
 }
 
 impl Default for Dense {
     fn default() -> Self {
-        Self { counts: vec![0; HISTOGRAM_BUCKETS].into_boxed_slice(), sum: 0 }
+        Self { counts: Box::new([0; HISTOGRAM_BUCKETS]), sum: 0 }
     }
 }
 
@@ -30,18 +31,18 @@ impl Dense {
     }
 
     pub(crate) fn pack(&self) -> Histogram {
-        Histogram::from_dense(&self.counts, self.sum)
+        Histogram::from_dense(self.counts.as_slice(), self.sum)
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+        for (sum, count) in self.counts.iter_mut().zip(other.counts.iter()) {
             *sum += count;
         }
         self.sum = self.sum.saturating_add(other.sum);
     }
 
     pub(super) fn copy_from(&mut self, other: &Self) {
-        self.counts.copy_from_slice(&other.counts);
+        self.counts.copy_from_slice(other.counts.as_slice());
         self.sum = other.sum;
     }
 }
@@ -59,6 +60,8 @@ pub(crate) trait Recorder: Default + Send {
     fn age_at_drop(&mut self, age_millis: i64, entries: u64);
     /// An expired entry was removed so long after its expiry.
     fn overshoot(&mut self, millis: i64);
+    /// Until the next call, no key has two rows in [`Recorder::changed`].
+    fn begin_round(&mut self);
     /// A row goes to the changelog.
     fn changed(&mut self, row: &RowChange<'_>);
     /// An invariant held, or not, for an entry.
@@ -157,6 +160,10 @@ impl Recorder for Counters {
         self.counts.overshoot.add(millis);
     }
 
+    fn begin_round(&mut self) {
+        self.changes.begin_round();
+    }
+
     #[inline]
     fn changed(&mut self, row: &RowChange<'_>) {
         self.changes.add(row);
@@ -229,6 +236,7 @@ impl Recorder for Off {
     fn age_at_read(&mut self, _age_millis: i64) {}
     fn age_at_drop(&mut self, _age_millis: i64, _entries: u64) {}
     fn overshoot(&mut self, _millis: i64) {}
+    fn begin_round(&mut self) {}
     fn changed(&mut self, _row: &RowChange<'_>) {}
     fn checked(&mut self, _invariant: usize, _held: bool, _hash: u64, _wall: i64) {}
     fn sweep(&mut self, _micros: u64) {}

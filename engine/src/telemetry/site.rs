@@ -43,11 +43,21 @@ pub(crate) struct Sites {
 impl Sites {
     #[inline]
     pub(crate) fn count(&mut self, site: Site, kind: Access, bytes: u64) {
-        let same = |line: &Line| line.is(site, kind);
         let next = if self.last + 1 < self.lines.len() { self.last + 1 } else { 0 };
-        if self.lines.get(next).is_some_and(same) {
-            self.last = next;
-        } else if !self.lines.get(self.last).is_some_and(same) {
+        match self.lines.get_mut(next) {
+            Some(line) if line.is(site, kind) => {
+                line.count += 1;
+                line.bytes += bytes;
+                self.last = next;
+            }
+            _ => self.count_other(site, kind, bytes),
+        }
+    }
+
+    /// Any other than the next line; the one found last is next where one alone comes again.
+    #[inline(never)]
+    fn count_other(&mut self, site: Site, kind: Access, bytes: u64) {
+        if !self.lines.get(self.last).is_some_and(|line| line.is(site, kind)) {
             self.last = self.find_or_add(site, kind);
         }
         if let Some(line) = self.lines.get_mut(self.last) {

@@ -38,8 +38,12 @@ fn list(
 ) -> AnyView {
     let words = page.words;
     if list.keys.is_empty() {
-        return view! { <section><h3>{name}</h3><p class="quiet">{words.no_changes}</p></section> }
-            .into_any();
+        let text = if list.total == 0 {
+            words.no_changes.to_owned()
+        } else {
+            format!("{} {}.", words.no_hot_key, amount(list.error))
+        };
+        return view! { <section><h3>{name}</h3><p class="quiet">{text}</p></section> }.into_any();
     }
     let total = list.total.max(1) as f64;
     let rows = list

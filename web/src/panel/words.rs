@@ -118,6 +118,7 @@ words! {
     by_changes: "By changes" | "按变更次数";
     by_changelog_bytes: "By bytes to the changelog" | "按写入变更日志的字节";
     no_changes: "Nothing has changed yet." | "尚无变更。";
+    no_hot_key: "No key stands out: none has more than" | "没有突出的键，每个键最多";
     at_least: "Amounts are at least that; they may be more by up to" | "数值为下限，最多可能再多";
     key: "Key" | "键";
     amount: "Amount" | "数量";

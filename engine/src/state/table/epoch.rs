@@ -26,6 +26,9 @@ impl<R: Recorder> Table<R> {
 
     fn encode_changes(&mut self) {
         let (early, recorder, kind) = (&mut self.early, &mut self.recorder, self.config.kind);
+        if !kind.is_sorted() {
+            recorder.begin_round();
+        }
         self.cache.drain_changes(|changed| {
             let Changed { hash, key, row, changes } = changed;
             let (hash, stream_key) = kind.stream_key(hash, key);
